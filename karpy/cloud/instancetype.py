@@ -1,0 +1,158 @@
+"""What a cloud sells: instance types, the offerings they come in, and the choice among them.
+
+All are values and shared between callers. The functions at the end return new tuples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from karpy import labels
+from karpy.requirements import Requirement, Requirements
+from karpy.resources import MEMORY, PODS, Resources
+
+__all__ = ["InstanceType", "InstanceTypes", "Offering", "Overhead", "Price", "compatible", "order_by_price"]
+
+Price = float
+"""US dollars per hour."""
+
+
+@attrs.frozen
+class Offering:
+    """One way to buy an instance type: where, as what capacity, at what price, and whether it can be had now.
+
+    A price that is missing, negative or not a number is no price: such an offering is never preferred over a priced one.
+    """
+
+    zone: str
+    capacity_type: str
+    price: Price
+    available: bool = True
+    requirements: Requirements = attrs.field(
+        default=attrs.Factory(
+            lambda self: Requirements(
+                (Requirement.in_(labels.ZONE, self.zone), Requirement.in_(labels.CAPACITY_TYPE, self.capacity_type))
+            ),
+            takes_self=True,
+        )
+    )
+    reservation_id: str | None = None
+    reservation_capacity: int = 0
+
+    @property
+    def has_price(self) -> bool:
+        return math.isfinite(self.price) and self.price >= 0
+
+    @property
+    def sort_price(self) -> Price:
+        return self.price if self.has_price else math.inf
+
+
+@attrs.frozen
+class Overhead:
+    """What the node keeps for itself, and so is not there for pods."""
+
+    kube_reserved: Resources = Resources()
+    system_reserved: Resources = Resources()
+    eviction_threshold: Resources = Resources()
+
+    @property
+    def total(self) -> Resources:
+        return self.kube_reserved + self.system_reserved + self.eviction_threshold
+
+
+@attrs.frozen
+class InstanceType:
+    """A machine model. ``requirements`` define every well-known key: absent where the key does not apply to it."""
+
+    name: str
+    requirements: Requirements
+    offerings: tuple[Offering, ...]
+    capacity: Resources
+    overhead: Overhead = Overhead()
+    allocatable: Resources = attrs.field(
+        init=False, eq=False, default=attrs.Factory(lambda self: _allocatable(self), takes_self=True)
+    )
+
+    @property
+    def max_pods(self) -> int:
+        return self.capacity.get(PODS, 0)
+
+
+def _allocatable(instance_type: InstanceType) -> Resources:
+    """Capacity less overhead, and memory less what is set aside as huge pages; never below zero."""
+    room = dict(instance_type.capacity - instance_type.overhead.total)
+    if MEMORY in room:
+        room[MEMORY] -= sum(amount for name, amount in room.items() if name.startswith("hugepages-"))
+    return Resources({name: max(amount, 0) for name, amount in room.items() if name in instance_type.capacity})
+
+
+class InstanceTypes(Sequence[InstanceType]):
+    """The catalog of one node class: an immutable sequence that derived tables may be remembered on.
+
+    Providers give the same object again while nothing changed, so that what was computed from it is reused.
+    """
+
+    __slots__ = ("__weakref__", "_by_name", "_types")
+
+    def __init__(self, types: Iterable[InstanceType] = ()) -> None:
+        self._types = tuple(types)
+        self._by_name = {instance_type.name: instance_type for instance_type in self._types}
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._types[index]
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    def __iter__(self) -> Iterator[InstanceType]:
+        return iter(self._types)
+
+    def by_name(self, name: str) -> InstanceType | None:
+        return self._by_name.get(name)
+
+    def __repr__(self) -> str:
+        return f"InstanceTypes({len(self._types)} types)"
+
+
+def offerings_for(instance_type: InstanceType, wanted: Requirements) -> tuple[Offering, ...]:
+    """The offerings to be had now that ``wanted`` allows, cheapest first; ties by zone, then capacity type."""
+    allowed = (o for o in instance_type.offerings if o.available and o.requirements.intersects(wanted) is None)
+    return tuple(sorted(allowed, key=lambda o: (o.sort_price, o.zone, o.capacity_type)))
+
+
+def cheapest(instance_type: InstanceType, wanted: Requirements) -> Offering | None:
+    """The cheapest offering to be had now that ``wanted`` allows, or None."""
+    found = offerings_for(instance_type, wanted)
+    return found[0] if found else None
+
+
+def compatible(types: Iterable[InstanceType], wanted: Requirements) -> tuple[InstanceType, ...]:
+    """The types that ``wanted`` allows and that can be had now."""
+    return tuple(
+        instance_type
+        for instance_type in types
+        if instance_type.requirements.intersects(wanted) is None and cheapest(instance_type, wanted) is not None
+    )
+
+
+def order_by_price(types: Iterable[InstanceType], wanted: Requirements) -> tuple[InstanceType, ...]:
+    """``types`` by their cheapest allowed offering, ties by name; those that cannot be had come last."""
+
+    def price(instance_type: InstanceType) -> tuple[Price, str]:
+        offering = cheapest(instance_type, wanted)
+        return (math.inf if offering is None else offering.sort_price, instance_type.name)
+
+    return tuple(sorted(types, key=price))
+
+
+def current_price(instance_type: InstanceType, zone: str, capacity_type: str) -> Price | None:
+    """The price of an instance that runs already; whether the offering can be had now does not matter."""
+    for offering in instance_type.offerings:
+        if offering.zone == zone and offering.capacity_type == capacity_type and offering.has_price:
+            return offering.price
+    return None

@@ -1,0 +1,147 @@
+"""What every Kubernetes object carries: metadata and conditions; and how wire JSON becomes a value.
+
+Structs hold the fields that karpy reads. Fields they do not name are skipped when decoding and are never lost, because karpy
+writes by patches that touch only what it owns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+import msgspec
+
+from karpy.clock import format_time, parse_time
+from karpy.errors import InvalidObject
+
+__all__ = ["Condition", "ObjectMeta", "OwnerReference", "decode", "describe", "find_condition", "set_condition"]
+
+T = TypeVar("T")
+
+
+class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Base of all values that are decoded from the API's JSON. They never refer to themselves, so the collector skips them."""
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | bytes) -> Self:
+        """Read the object from the API's JSON.
+
+        Raises:
+            InvalidObject: naming the object, the field path, what was found and what is accepted.
+        """
+        return decode(data, cls)
+
+
+class OwnerReference(Wire, frozen=True):
+    kind: str
+    name: str
+    uid: str = ""
+    api_version: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(Wire, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def created(self) -> float:
+        """Seconds since the epoch; 0 when the object was never stored."""
+        return parse_time(self.creation_timestamp) if self.creation_timestamp else 0.0
+
+    @property
+    def deleted(self) -> float | None:
+        return parse_time(self.deletion_timestamp) if self.deletion_timestamp else None
+
+    @property
+    def is_deleting(self) -> bool:
+        return self.deletion_timestamp is not None
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``, or the name alone for cluster-scoped objects."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Condition(Wire, frozen=True):
+    """One line of ``status.conditions``."""
+
+    type: str
+    status: str = "Unknown"
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+    observed_generation: int | None = None
+
+    @property
+    def is_true(self) -> bool:
+        return self.status == "True"
+
+    @property
+    def since(self) -> float:
+        return parse_time(self.last_transition_time) if self.last_transition_time else 0.0
+
+
+def find_condition(conditions: Sequence[Condition], type_: str) -> Condition | None:
+    return next((condition for condition in conditions if condition.type == type_), None)
+
+
+def set_condition(conditions: Sequence[Condition], new: Condition, *, now: float) -> tuple[Condition, ...]:
+    """``conditions`` with ``new`` in the place of its type; the transition time moves only when the status does."""
+    old = find_condition(conditions, new.type)
+    moved = old is None or old.status != new.status
+    since = format_time(now) if moved or old is None else old.last_transition_time
+    merged = msgspec.structs.replace(new, last_transition_time=since)
+    if old is None:
+        return (*conditions, merged)
+    return tuple(merged if condition.type == new.type else condition for condition in conditions)
+
+
+_AT = re.compile(r"^(.*?)(?: - at `\$?\.?(.*)`)?$", re.DOTALL)
+
+
+def decode(data: Mapping[str, Any] | bytes, type_: type[T]) -> T:
+    """Read an object from the API's JSON, parsed or not.
+
+    Raises:
+        InvalidObject: naming the object, the field path, what was found and what is accepted.
+    """
+    try:
+        if isinstance(data, bytes):
+            return msgspec.json.decode(data, type=type_)
+        return msgspec.convert(data, type=type_)
+    except msgspec.ValidationError as error:
+        parts = _AT.match(str(error))
+        problem, path = (parts[1], parts[2] or "") if parts else (str(error), "")
+        raise InvalidObject(problem, path=path, object_name=describe(data)) from None
+    except msgspec.DecodeError as error:
+        raise InvalidObject(f"not JSON: {error}") from None
+
+
+def describe(data: Mapping[str, Any] | bytes) -> str:
+    """``Kind/namespace/name`` of a raw object, as far as it says."""
+    if isinstance(data, bytes):
+        return ""
+    metadata = data.get("metadata")
+    names = (
+        [metadata.get("namespace"), metadata.get("name") or metadata.get("generateName")]
+        if isinstance(metadata, Mapping)
+        else []
+    )
+    return "/".join(str(part) for part in (data.get("kind") or "object", *names) if part)

@@ -1,0 +1,264 @@
+"""NodePools: what machines may be launched, how many, and when they may go.
+
+`NodePool` is the internal model, Karpenter's v1. It is read from ``karpenter.sh/v1`` and ``v1beta1`` (one group and one name,
+so a manifest's own fields decide, not the version that it was served as); `karpy.objects.provisioner` reads ``v1alpha5``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from karpy import labels
+from karpy.errors import InvalidObject
+from karpy.objects.duration import parse_duration, parse_optional_duration
+from karpy.objects.kinds import NODE_POOL, Kind
+from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe
+from karpy.requirements import Requirement, Requirements
+from karpy.resources import Resources
+from karpy.taints import Taint
+
+__all__ = ["Budget", "NodeClassRef", "NodePool"]
+
+T = TypeVar("T")
+
+WHEN_EMPTY: Final = "WhenEmpty"
+WHEN_EMPTY_OR_UNDERUTILIZED: Final = "WhenEmptyOrUnderutilized"
+WHEN_UNDERUTILIZED: Final = "WhenUnderutilized"
+BALANCED: Final = "Balanced"
+POLICIES: Final = (WHEN_EMPTY, WHEN_EMPTY_OR_UNDERUTILIZED, WHEN_UNDERUTILIZED, BALANCED)
+
+DEFAULT_EXPIRE_AFTER_S: Final = 720 * 3600.0
+MAX_WEIGHT: Final = 100
+
+
+class NodeClassRef(Wire, frozen=True, omit_defaults=False):
+    """Which node class a pool launches from. ``group`` and ``kind`` are empty where the manifest leaves them to the provider."""
+
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+
+
+@attrs.frozen
+class Budget:
+    """At most ``nodes`` (a count or a percentage) may be disrupted at once, while the schedule holds, for these reasons.
+
+    ``reasons`` None means every reason.
+    """
+
+    nodes: str = "10%"
+    schedule: str | None = None
+    duration_s: float | None = None
+    reasons: tuple[str, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class NodePool:
+    """A pool in the internal model. Durations are seconds; None means Never (or, for the grace period, not set).
+
+    ``origin`` is the kind of the object that the user wrote; its status is written back there.
+    """
+
+    name: str
+    metadata: ObjectMeta = ObjectMeta()
+    origin: Kind = NODE_POOL
+    node_class: NodeClassRef = NodeClassRef()
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+    annotations: Mapping[str, str] = attrs.field(factory=dict)
+    taints: tuple[Taint, ...] = ()
+    startup_taints: tuple[Taint, ...] = ()
+    requirements: Requirements = Requirements()
+    limits: Resources | None = None
+    weight: int = 0
+    replicas: int | None = None
+    consolidation_policy: str = WHEN_EMPTY_OR_UNDERUTILIZED
+    consolidate_after_s: float | None = 0.0
+    expire_after_s: float | None = DEFAULT_EXPIRE_AFTER_S
+    termination_grace_period_s: float | None = None
+    budgets: tuple[Budget, ...] = (Budget(),)
+    conditions: tuple[Condition, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> NodePool:
+        """Read a NodePool of v1 or v1beta1.
+
+        Raises:
+            InvalidObject: naming the object, the field path, what was found and what is accepted.
+        """
+        wire = decode(data, _WirePool)
+        try:
+            return _build(wire)
+        except InvalidObject as error:
+            raise error.at(object_name=describe(data)) from None
+
+    @property
+    def template_requirements(self) -> Requirements:
+        """Everything a node of this pool is known to be: requirements, labels, and the pool's own name."""
+        return self.requirements & Requirements.from_labels({**self.labels, labels.NODEPOOL: self.name})
+
+    @property
+    def is_static(self) -> bool:
+        return self.replicas is not None
+
+    @property
+    def order(self) -> tuple[int, tuple[int, ...]]:
+        """Sort key: heavier first, then names from the end of the alphabet (Karpenter's order)."""
+        return (-self.weight, tuple(-ord(letter) for letter in self.name))
+
+
+class WireRequirement(Wire, frozen=True):
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    min_values: int | None = None
+
+
+class _WireNodeClassRef(Wire, frozen=True):
+    group: str = ""
+    kind: str = ""
+    name: str = ""
+    api_version: str = ""
+
+
+class _WireTemplateSpec(Wire, frozen=True):
+    taints: tuple[Taint, ...] | None = None
+    startup_taints: tuple[Taint, ...] | None = None
+    requirements: tuple[WireRequirement, ...] | None = None
+    node_class_ref: _WireNodeClassRef = _WireNodeClassRef()
+    expire_after: str | None = None
+    termination_grace_period: str | None = None
+
+
+class _WireTemplateMeta(Wire, frozen=True):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _WireTemplate(Wire, frozen=True):
+    metadata: _WireTemplateMeta = _WireTemplateMeta()
+    spec: _WireTemplateSpec = _WireTemplateSpec()
+
+
+class _WireBudget(Wire, frozen=True):
+    nodes: str | int = "10%"
+    schedule: str | None = None
+    duration: str | None = None
+    reasons: tuple[str, ...] | None = None
+
+
+class _WireDisruption(Wire, frozen=True):
+    consolidation_policy: str | None = None
+    consolidate_after: str | None = None
+    expire_after: str | None = None
+    budgets: tuple[_WireBudget, ...] | None = None
+
+
+class _WireSpec(Wire, frozen=True):
+    template: _WireTemplate = _WireTemplate()
+    disruption: _WireDisruption = _WireDisruption()
+    limits: dict[str, str | int | float] | None = None
+    weight: int | None = None
+    replicas: int | None = None
+
+
+class _WireStatus(Wire, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class _WirePool(Wire, frozen=True):
+    metadata: ObjectMeta
+    spec: _WireSpec = _WireSpec()
+    status: _WireStatus = _WireStatus()
+
+
+def _build(wire: _WirePool) -> NodePool:
+    spec, template = wire.spec, wire.spec.template.spec
+    policy, consolidate_after = _consolidation(spec.disruption)
+    # v1beta1 kept expireAfter beside the other disruption fields; v1 moved it into the template.
+    in_template = template.expire_after is not None
+    expire_path = "spec.template.spec.expireAfter" if in_template else "spec.disruption.expireAfter"
+    expire = template.expire_after if in_template else spec.disruption.expire_after
+    grace = template.termination_grace_period
+    return NodePool(
+        name=wire.metadata.name,
+        metadata=wire.metadata,
+        node_class=_node_class(template.node_class_ref),
+        labels=wire.spec.template.metadata.labels or {},
+        annotations=wire.spec.template.metadata.annotations or {},
+        taints=template.taints or (),
+        startup_taints=template.startup_taints or (),
+        requirements=read_requirements(template.requirements or (), "spec.template.spec.requirements"),
+        limits=None if spec.limits is None else at("spec.limits", Resources.parse, spec.limits),
+        weight=read_weight(spec.weight),
+        replicas=spec.replicas,
+        consolidation_policy=policy,
+        consolidate_after_s=consolidate_after,
+        expire_after_s=DEFAULT_EXPIRE_AFTER_S if expire is None else at(expire_path, parse_optional_duration, expire),
+        termination_grace_period_s=None
+        if grace is None
+        else at("spec.template.spec.terminationGracePeriod", parse_duration, grace),
+        budgets=_budgets(spec.disruption.budgets),
+        conditions=wire.status.conditions,
+    )
+
+
+def _consolidation(wire: _WireDisruption) -> tuple[str, float | None]:
+    policy = wire.consolidation_policy or WHEN_EMPTY_OR_UNDERUTILIZED
+    if policy not in POLICIES:
+        raise InvalidObject(
+            f"unknown policy {policy!r}", path="spec.disruption.consolidationPolicy", accepted=", ".join(POLICIES)
+        )
+    if policy == WHEN_UNDERUTILIZED:  # v1beta1's name for the same thing
+        policy = WHEN_EMPTY_OR_UNDERUTILIZED
+    if wire.consolidate_after is None:
+        return policy, 0.0
+    return policy, at("spec.disruption.consolidateAfter", parse_optional_duration, wire.consolidate_after)
+
+
+def _node_class(wire: _WireNodeClassRef) -> NodeClassRef:
+    """v1 names group and kind; v1beta1 may name apiVersion and kind, or only the name."""
+    return NodeClassRef(wire.group or wire.api_version.rpartition("/")[0], wire.kind, wire.name)
+
+
+def _budgets(wires: Sequence[_WireBudget] | None) -> tuple[Budget, ...]:
+    if wires is None:
+        return (Budget(),)
+    budgets = []
+    for index, wire in enumerate(wires):
+        path = f"spec.disruption.budgets[{index}]"
+        if (wire.schedule is None) != (wire.duration is None):
+            raise InvalidObject("schedule and duration go together", path=path, accepted="both or neither")
+        duration = None if wire.duration is None else at(f"{path}.duration", parse_duration, wire.duration)
+        budgets.append(Budget(str(wire.nodes), wire.schedule, duration, wire.reasons))
+    return tuple(budgets)
+
+
+def read_requirements(wires: Sequence[WireRequirement], path: str) -> Requirements:
+    """Parse pool requirements; the complaint names the entry by index."""
+    parsed = []
+    for index, wire in enumerate(wires):
+        try:
+            parsed.append(Requirement.parse(wire.key, wire.operator, wire.values, wire.min_values))
+        except InvalidObject as error:
+            raise error.at(path=f"{path}[{index}]") from None
+    return Requirements(parsed)
+
+
+def read_weight(weight: int | None) -> int:
+    """The weight, 0 when not set."""
+    if weight is None:
+        return 0
+    if not 1 <= weight <= MAX_WEIGHT:
+        raise InvalidObject(f"weight is {weight}", path="spec.weight", accepted=f"an integer from 1 to {MAX_WEIGHT}")
+    return weight
+
+
+def at(path: str, parse: Callable[[Any], T], value: Any) -> T:
+    """``parse(value)``, with ``path`` put before the path of what it complains about."""
+    try:
+        return parse(value)
+    except InvalidObject as error:
+        raise error.at(path=path) from None

@@ -1,0 +1,232 @@
+"""Pods as the scheduler sees them, and what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from karpy.objects.meta import Condition, ObjectMeta, Wire, find_condition
+from karpy.resources import PODS, Resources
+from karpy.taints import Toleration
+
+__all__ = [
+    "Affinity",
+    "Container",
+    "NodeSelectorTerm",
+    "Pod",
+    "PodSpec",
+    "SelectorRequirement",
+    "TopologySpreadConstraint",
+    "pod_requests",
+]
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class SelectorRequirement(Wire, frozen=True):
+    """One ``{key, operator, values}`` of a node or label selector."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Wire, frozen=True):
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[SelectorRequirement, ...] = ()
+
+
+class NodeSelectorTerm(Wire, frozen=True):
+    """All expressions of a term must hold; the terms of a selector are alternatives."""
+
+    match_expressions: tuple[SelectorRequirement, ...] = ()
+    match_fields: tuple[SelectorRequirement, ...] = ()
+
+
+class NodeSelector(Wire, frozen=True):
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredSchedulingTerm(Wire, frozen=True):
+    weight: int = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
+class NodeAffinity(Wire, frozen=True):
+    required: NodeSelector | None = msgspec.field(default=None, name=_REQUIRED)
+    preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(default=(), name=_PREFERRED)
+
+
+class PodAffinityTerm(Wire, frozen=True):
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(Wire, frozen=True):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Wire, frozen=True):
+    required: tuple[PodAffinityTerm, ...] = msgspec.field(default=(), name=_REQUIRED)
+    preferred: tuple[WeightedPodAffinityTerm, ...] = msgspec.field(default=(), name=_PREFERRED)
+
+
+class Affinity(Wire, frozen=True):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(Wire, frozen=True):
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    match_label_keys: tuple[str, ...] = ()
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+
+
+class ContainerResources(Wire, frozen=True):
+    requests: dict[str, str | int | float] | None = None
+    limits: dict[str, str | int | float] | None = None
+
+
+class ContainerPort(Wire, frozen=True):
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class Container(Wire, frozen=True):
+    name: str = ""
+    image: str = ""
+    resources: ContainerResources = ContainerResources()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str | None = None
+
+
+class PodSpec(Wire, frozen=True):
+    node_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: ContainerResources | None = None
+    overhead: dict[str, str | int | float] | None = None
+    priority: int | None = None
+    priority_class_name: str = ""
+    scheduler_name: str = ""
+    scheduling_gates: tuple[dict[str, str], ...] = ()
+    termination_grace_period_seconds: int | None = None
+    restart_policy: str = "Always"
+
+
+class PodStatus(Wire, frozen=True):
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    nominated_node_name: str = ""
+    start_time: str | None = None
+
+
+class Pod(Wire, frozen=True):
+    """A pod: what it asks for, where it runs, how it is."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> str:
+        return self.metadata.key
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_active(self) -> bool:
+        """Neither finished nor being deleted."""
+        return not self.is_terminal and not self.metadata.is_deleting
+
+    @property
+    def is_owned_by_daemon_set(self) -> bool:
+        return any(
+            owner.kind == "DaemonSet" and owner.api_version == "apps/v1" for owner in self.metadata.owner_references
+        )
+
+    @property
+    def is_static(self) -> bool:
+        """A mirror of a pod that the kubelet read from its own disk."""
+        return any(owner.kind == "Node" and owner.api_version == "v1" for owner in self.metadata.owner_references)
+
+    @property
+    def is_provisionable(self) -> bool:
+        """Whether kube-scheduler gave the pod up and a new node could help (core specification 3.1)."""
+        if self.spec.node_name or self.status.nominated_node_name or self.is_terminal or self.metadata.is_deleting:
+            return False
+        scheduled = find_condition(self.status.conditions, "PodScheduled")
+        if scheduled is None or scheduled.reason != "Unschedulable":
+            return False
+        return not self.is_owned_by_daemon_set and not self.is_static
+
+    @property
+    def is_reschedulable(self) -> bool:
+        """Whether the pod would want another place if its node went away (core specification 3.1)."""
+        waits = self.metadata.is_deleting and any(
+            owner.kind == "StatefulSet" for owner in self.metadata.owner_references
+        )
+        return (self.is_active or waits) and not self.is_owned_by_daemon_set and not self.is_static
+
+
+def pod_requests(spec: PodSpec) -> Resources:
+    """What the pod reserves on its node, with ``pods: 1``: Kubernetes' own formula.
+
+    The greater of what all containers and sidecars need together and of what each init container needs on top of the
+    sidecars started before it; pod-level requests replace that where they are set; the runtime's overhead comes on top.
+
+    Raises:
+        InvalidObject: with the path below ``spec``.
+    """
+    running = Resources()
+    for container in spec.containers:
+        running = running + _container_requests(container)
+    sidecars = Resources()
+    peak = Resources()
+    for container in spec.init_containers:
+        own = _container_requests(container)
+        if container.restart_policy == "Always":
+            sidecars = sidecars + own
+            peak = peak.maximum(sidecars)
+        else:
+            peak = peak.maximum(sidecars + own)
+    needed = (running + sidecars).maximum(peak)
+    if spec.resources is not None:
+        needed = _override(needed, _container_requests(Container(resources=spec.resources)))
+    if spec.overhead:
+        needed = needed + Resources.parse(spec.overhead)
+    return needed + {PODS: 1}
+
+
+def _container_requests(container: Container) -> Resources:
+    """Requests; a limit without a request counts as the request, as the API server's defaulting has it."""
+    requests, limits = container.resources.requests, container.resources.limits
+    if limits:
+        return Resources.parse({**limits, **(requests or {})})
+    return Resources.parse(requests) if requests else Resources()
+
+
+def _override(amounts: Resources, pod_level: Mapping[str, int]) -> Resources:
+    return Resources({**amounts, **pod_level})

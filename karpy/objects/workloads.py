@@ -1,0 +1,56 @@
+"""What surrounds pods: DaemonSets, and budgets that limit their disruption."""
+
+from __future__ import annotations
+
+from karpy.objects.meta import ObjectMeta, Wire
+from karpy.objects.pod import LabelSelector, Pod, PodSpec
+
+__all__ = ["DaemonSet", "PodDisruptionBudget"]
+
+
+class _TemplateMeta(Wire, frozen=True):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class PodTemplate(Wire, frozen=True):
+    metadata: _TemplateMeta = _TemplateMeta()
+    spec: PodSpec = PodSpec()
+
+
+class DaemonSetSpec(Wire, frozen=True):
+    template: PodTemplate = PodTemplate()
+
+
+class DaemonSet(Wire, frozen=True):
+    """One pod on every node that fits it."""
+
+    metadata: ObjectMeta
+    spec: DaemonSetSpec = DaemonSetSpec()
+
+    def to_pod(self) -> Pod:
+        """The pod that it would put on a node."""
+        meta = self.spec.template.metadata
+        return Pod(
+            ObjectMeta(name=self.metadata.name, namespace=self.metadata.namespace, labels=meta.labels),
+            self.spec.template.spec,
+        )
+
+
+class PodDisruptionBudgetSpec(Wire, frozen=True):
+    selector: LabelSelector | None = None
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str | None = None
+
+
+class PodDisruptionBudgetStatus(Wire, frozen=True):
+    disruptions_allowed: int = 0
+
+
+class PodDisruptionBudget(Wire, frozen=True):
+    """How many pods of a set may be missing on purpose."""
+
+    metadata: ObjectMeta
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
