@@ -6,16 +6,19 @@ All are values and shared between callers. The functions at the end return new t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import attrs
 
 from karpy import labels
+from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import MEMORY, PODS, Resources
 
-__all__ = ["InstanceType", "InstanceTypes", "Offering", "Overhead", "Price", "compatible", "order_by_price"]
+__all__ = ["Catalog", "InstanceType", "InstanceTypes", "Offering", "Overhead", "Price", "compatible", "order_by_price"]
+
+T = TypeVar("T")
 
 Price = float
 """US dollars per hour."""
@@ -97,10 +100,11 @@ class InstanceTypes(Sequence[InstanceType]):
     Providers give the same object again while nothing changed, so that what was computed from it is reused.
     """
 
-    __slots__ = ("__weakref__", "_by_name", "_types")
+    __slots__ = ("_by_name", "_derived", "_types")
 
     def __init__(self, types: Iterable[InstanceType] = ()) -> None:
         self._types = tuple(types)
+        self._derived: dict[object, Any] = {}
         self._by_name = {instance_type.name: instance_type for instance_type in self._types}
 
     def __getitem__(self, index: Any) -> Any:
@@ -112,11 +116,29 @@ class InstanceTypes(Sequence[InstanceType]):
     def __iter__(self) -> Iterator[InstanceType]:
         return iter(self._types)
 
+    def derived(self, build: Callable[[InstanceTypes], T]) -> T:
+        """``build(self)``, remembered for as long as this catalog lives."""
+        if build not in self._derived:
+            self._derived[build] = build(self)
+        found: T = self._derived[build]
+        return found
+
     def by_name(self, name: str) -> InstanceType | None:
         return self._by_name.get(name)
 
     def __repr__(self) -> str:
         return f"InstanceTypes({len(self._types)} types)"
+
+
+@attrs.frozen
+class Catalog:
+    """What can be bought: the instance types of each pool, by the pool's name, and what their label keys mean.
+
+    Pools that share a node class share the `InstanceTypes` object.
+    """
+
+    types: Mapping[str, InstanceTypes] = attrs.field(factory=dict)
+    labels: LabelSpec = CORE_LABELS
 
 
 def offerings_for(instance_type: InstanceType, wanted: Requirements) -> tuple[Offering, ...]:

@@ -15,7 +15,7 @@ from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.duration import parse_duration, parse_optional_duration
 from karpy.objects.kinds import NODE_POOL, Kind
-from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe
+from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe, find_condition
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy.taints import Taint
@@ -102,6 +102,15 @@ class NodePool:
     @property
     def is_static(self) -> bool:
         return self.replicas is not None
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether nodes may be launched for pods: not static, not being deleted, and nobody said that it is not ready.
+
+        A pool without a Ready condition counts as ready, so that plain manifests can be planned for.
+        """
+        ready = find_condition(self.conditions, "Ready")
+        return not self.is_static and not self.metadata.is_deleting and (ready is None or ready.is_true)
 
     @property
     def order(self) -> tuple[int, tuple[int, ...]]:

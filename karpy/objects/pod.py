@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import msgspec
 
+from karpy.errors import InvalidObject
 from karpy.objects.meta import Condition, ObjectMeta, Wire, find_condition
 from karpy.resources import PODS, Resources
 from karpy.taints import Toleration
@@ -141,8 +143,8 @@ class PodStatus(Wire, frozen=True):
     start_time: str | None = None
 
 
-class Pod(Wire, frozen=True):
-    """A pod: what it asks for, where it runs, how it is."""
+class Pod(Wire, frozen=True, gc=True, dict=True):
+    """A pod: what it asks for, where it runs, how it is. What is worked out from it is remembered on it."""
 
     metadata: ObjectMeta
     spec: PodSpec = PodSpec()
@@ -151,6 +153,14 @@ class Pod(Wire, frozen=True):
     @property
     def key(self) -> str:
         return self.metadata.key
+
+    @functools.cached_property
+    def requests(self) -> Resources:
+        """What it reserves on its node (see `pod_requests`)."""
+        try:
+            return pod_requests(self.spec)
+        except InvalidObject as error:
+            raise error.at(path="spec", object_name=f"Pod/{self.key}") from None
 
     @property
     def is_terminal(self) -> bool:

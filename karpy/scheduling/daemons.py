@@ -1,0 +1,96 @@
+"""What DaemonSets will take on a node, before any pod that is waited for gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from karpy.errors import InvalidObject
+from karpy.objects.pod import Pod
+from karpy.objects.workloads import DaemonSet
+from karpy.requirements import Requirements
+from karpy.resources import Resources, total
+from karpy.scheduling.classes import Constraints, constraints_of
+from karpy.scheduling.instances import TypeColumns
+from karpy.state.snapshot import NodeView
+from karpy.taints import Taint, untolerated
+
+__all__ = ["Daemon", "DaemonGroup", "daemon_groups", "daemons_of", "expected_on"]
+
+
+@attrs.frozen(eq=False)
+class Daemon:
+    """The pod of one DaemonSet, and the constraints of which one must hold for it to run."""
+
+    pod: Pod
+    constraints: tuple[Constraints, ...]
+
+
+@attrs.frozen(eq=False)
+class DaemonGroup:
+    """Instance types (a mask) on which exactly the same daemons will run, and what these need together."""
+
+    mask: int
+    overhead: Resources
+
+
+def daemons_of(daemon_sets: Iterable[DaemonSet]) -> tuple[Daemon, ...]:
+    """The pods that DaemonSets would put on nodes."""
+    found = []
+    for daemon_set in daemon_sets:
+        pod = daemon_set.to_pod()
+        try:
+            constraints = constraints_of(pod.spec)
+        except InvalidObject:  # the DaemonSet controller cannot place it either
+            continue
+        found.append(Daemon(pod, tuple(constraints.ladder())))
+    return tuple(found)
+
+
+def daemon_groups(
+    daemons: Sequence[Daemon],
+    columns: TypeColumns,
+    requirements: Requirements,
+    taints: Sequence[Taint],
+    well_known: frozenset[str],
+) -> tuple[DaemonGroup, ...]:
+    """Split the catalog by the set of daemons that would run on a new node of each type (core specification 3.5)."""
+    groups: list[tuple[int, tuple[Daemon, ...]]] = [(columns.all, ())]
+    for daemon in daemons:
+        mask = _types_for(daemon, columns, requirements, taints, well_known)
+        split = []
+        for held, members in groups:
+            split.append((held & mask, (*members, daemon)))
+            split.append((held & ~mask, members))
+        groups = [(held, members) for held, members in split if held]
+    return tuple(DaemonGroup(held, total(member.pod.requests for member in members)) for held, members in groups)
+
+
+def _types_for(
+    daemon: Daemon,
+    columns: TypeColumns,
+    requirements: Requirements,
+    taints: Sequence[Taint],
+    well_known: frozenset[str],
+) -> int:
+    mask = 0
+    for wanted in daemon.constraints:
+        if untolerated(taints, wanted.tolerations) is None:
+            if requirements.compatible(wanted.requirements, well_known) is None:
+                mask |= columns.allowing(wanted.requirements)
+    return mask
+
+
+def expected_on(view: NodeView, daemons: Sequence[Daemon]) -> Resources:
+    """What daemons that are not on the node yet will still take there."""
+    coming = total(daemon.pod.requests for daemon in daemons if _runs_on(view, daemon))
+    return (coming - view.daemon_used).at_least_zero()
+
+
+def _runs_on(view: NodeView, daemon: Daemon) -> bool:
+    return any(
+        untolerated(view.taints, wanted.tolerations) is None
+        and view.requirements.compatible(wanted.requirements) is None
+        for wanted in daemon.constraints
+    )

@@ -1,0 +1,60 @@
+"""What is left under the limits of pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from karpy import labels
+from karpy.cloud.instancetype import Catalog
+from karpy.objects.nodepool import NodePool
+from karpy.resources import NODES, Resources
+from karpy.scheduling.instances import TypeColumns
+from karpy.state.snapshot import NodeView, Snapshot
+
+__all__ = ["remaining_limits", "usage", "within"]
+
+
+def usage(snapshot: Snapshot, pool: str, catalog: Catalog) -> Resources:
+    """Capacity of the pool's machines that are not leaving. A claim that was not launched yet counts as the largest
+    machine that it may become, so that passes in quick succession cannot overshoot a limit together."""
+    amounts = Resources()
+    for view in snapshot.nodes:
+        if view.pool == pool and not view.is_leaving:
+            amounts = amounts + _counted(view, catalog)
+    return amounts
+
+
+def _counted(view: NodeView, catalog: Catalog) -> Resources:
+    claim = view.claim
+    if claim is None or claim.capacity or view.node is not None:
+        return view.capacity
+    named = claim.requirements.get(labels.INSTANCE_TYPE)
+    types = catalog.types.get(view.pool)
+    possible = [t for t in types or () if named is None or named.has(t.name)]
+    most = Resources()
+    for instance_type in possible:
+        most = most.maximum(instance_type.capacity)
+    return most + {NODES: 1}
+
+
+def remaining_limits(snapshot: Snapshot, catalog: Catalog) -> dict[str, Resources | None]:
+    """Per pool what is left of each limited resource; None where the pool has no limits."""
+    return {pool.name: _remaining(pool, snapshot, catalog) for pool in snapshot.pools}
+
+
+def _remaining(pool: NodePool, snapshot: Snapshot, catalog: Catalog) -> Resources | None:
+    if pool.limits is None:
+        return None
+    used = usage(snapshot, pool.name, catalog)
+    return Resources({name: most - used.get(name, 0) for name, most in pool.limits.items()})
+
+
+def within(remaining: Mapping[str, int] | None, found: TypeColumns) -> int:
+    """The types of which one more does not exceed what is left."""
+    mask = found.all
+    for name, left in (remaining or {}).items():
+        if name == NODES:
+            mask = mask if left > 0 else 0
+        else:
+            mask &= found.not_larger(name, left)
+    return mask

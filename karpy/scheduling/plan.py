@@ -1,0 +1,172 @@
+"""The answer of one solve: what to launch, who goes where, who cannot go anywhere and why."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from karpy.cloud.instancetype import Price
+from karpy.objects.nodepool import NodePool
+from karpy.requirements import Requirements
+from karpy.resources import Resources
+
+__all__ = ["Excluded", "Launch", "Nomination", "Plan", "PoolRefusal", "PricedType", "RefusalKind", "Unschedulable"]
+
+_SHOWN_TYPES = 5
+
+
+@attrs.frozen
+class PricedType:
+    """An instance type on offer, and its cheapest price per hour under the launch's requirements."""
+
+    name: str
+    price: Price
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Launch:
+    """One machine to be launched: from which pool, as any of ``instance_types`` (cheapest first), for which pods.
+
+    ``considered`` counts the pool's catalog, ``feasible`` the types that satisfy everything; of these the cheapest are kept.
+    """
+
+    pool: NodePool
+    requirements: Requirements
+    requests: Resources
+    instance_types: tuple[PricedType, ...]
+    pods: tuple[str, ...]
+    pod_uids: tuple[str, ...]
+    considered: int
+    feasible: int
+
+    @property
+    def price(self) -> Price:
+        """Dollars per hour of the cheapest choice."""
+        return self.instance_types[0].price
+
+    @property
+    def instance_types_text(self) -> str:
+        """The cheapest few by name, as in the log line ``created nodeclaim``."""
+        shown = ", ".join(priced.name for priced in self.instance_types[:_SHOWN_TYPES])
+        rest = len(self.instance_types) - _SHOWN_TYPES
+        return f"{shown} and {rest} other(s)" if rest > 0 else shown
+
+    def explain(self) -> str:
+        """Why this machine: one sentence."""
+        best = self.instance_types[0]
+        return (
+            f"{len(self.pods)} pod(s) asking for {self.requests} fit {self.feasible} of {self.considered} instance types "
+            f"of nodepool {self.pool.name!r}; the cheapest is {best.name} at ${best.price:.4f}/h"
+        )
+
+
+@attrs.frozen(eq=False)
+class Nomination:
+    """Pods that fit a node which is there already, or is on its way."""
+
+    node: str
+    pods: tuple[str, ...]
+    pod_uids: tuple[str, ...]
+
+
+class RefusalKind(enum.Enum):
+    """What kind of constraint stood in the way."""
+
+    TAINT = "taint"
+    REQUIREMENT = "requirement"
+    LIMIT = "limit"
+    RESOURCE = "resource"
+    OFFERING = "offering"
+    TOGETHER = "together"
+
+
+@attrs.frozen
+class Excluded:
+    """One constraint, and how many of the instance types it alone excludes."""
+
+    kind: RefusalKind
+    constraint: str
+    types: int
+
+
+@attrs.frozen
+class PoolRefusal:
+    """Why one pool cannot host a pod. ``excluded`` is sorted: the constraint that excluded the most comes first."""
+
+    pool: str
+    considered: int
+    excluded: tuple[Excluded, ...]
+
+    @property
+    def main(self) -> Excluded:
+        return self.excluded[0]
+
+    def __str__(self) -> str:
+        return f'incompatible with nodepool "{self.pool}": {self._text()}'
+
+    def _text(self) -> str:
+        main = self.main
+        if main.kind in (RefusalKind.TAINT, RefusalKind.LIMIT) or not self.considered:
+            return main.constraint
+        text = f"{main.constraint} excludes {main.types} of {self.considered} instance types"
+        others = [f"{more.constraint} {more.types}" for more in self.excluded[1:] if more.types]
+        return f"{text} (also: {', '.join(others)})" if others else text
+
+
+@attrs.frozen(eq=False)
+class Unschedulable:
+    """Pods, all alike, that cannot be placed; ``refusals`` has one entry per pool, ``reason`` says it in one line."""
+
+    pods: tuple[str, ...]
+    reason: str
+    refusals: tuple[PoolRefusal, ...] = ()
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Plan:
+    """What one solve decided. A value: print it for a dry run, store it to replay it, compare two."""
+
+    version: int
+    launches: tuple[Launch, ...] = ()
+    nominations: tuple[Nomination, ...] = ()
+    unschedulable: tuple[Unschedulable, ...] = ()
+    _by_pod: Mapping[str, Any] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
+    )
+
+    @property
+    def price(self) -> Price:
+        """Dollars per hour of all launches, each at its cheapest choice."""
+        return math.fsum(launch.price for launch in self.launches)
+
+    @property
+    def placed(self) -> int:
+        """How many pods have a place."""
+        launched = sum(len(launch.pods) for launch in self.launches)
+        return launched + sum(len(nomination.pods) for nomination in self.nominations)
+
+    def outcome(self, pod: str) -> Launch | Nomination | Unschedulable | None:
+        """What became of the pod of this key (``namespace/name``); None when it was not part of the solve."""
+        found: Launch | Nomination | Unschedulable | None = self._by_pod.get(pod)
+        return found
+
+    def explain(self, pod: str) -> str:
+        """Why this pod goes where it goes, or why it waits."""
+        found = self.outcome(pod)
+        if found is None:
+            return f"pod {pod} was not part of this plan"
+        if isinstance(found, Nomination):
+            return f"pod {pod} fits node {found.node}, which is there already"
+        if isinstance(found, Launch):
+            return f"pod {pod} gets a new node: {found.explain()}"
+        lines = [f"pod {pod} cannot be placed: {found.reason}", *(f"  {refusal}" for refusal in found.refusals)]
+        return "\n".join(lines)
+
+
+def _index(plan: Plan) -> dict[str, Any]:
+    parts: Iterable[Launch | Nomination | Unschedulable] = (*plan.launches, *plan.nominations, *plan.unschedulable)
+    return {pod: part for part in parts for pod in part.pods}

@@ -1,0 +1,210 @@
+"""A frozen picture of the cluster: what deciders look at.
+
+Pictures share what did not change between them, so taking one costs what changed since the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from karpy import labels
+from karpy.cloud.provider import RawNodeClass
+from karpy.errors import InvalidObject
+from karpy.objects.kinds import Kind
+from karpy.objects.node import Node
+from karpy.objects.nodeclaim import INSTANCE_TERMINATING, NodeClaim
+from karpy.objects.nodepool import NodeClassRef, NodePool
+from karpy.objects.pod import Pod
+from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
+from karpy.requirements import Requirements
+from karpy.resources import NODES, Resources, total
+from karpy.taints import Taint, is_ephemeral
+
+__all__ = ["InvalidPool", "NodeView", "Snapshot"]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class NodeView:
+    """One machine as the core sees it: its Node, its NodeClaim, or both, and the pods on it (core specification 6.1).
+
+    Until a claim is registered its own labels and taints count, then the node's. Until it is initialized, what the node
+    does not report yet is taken from the claim, and taints that go away by themselves are overlooked.
+    """
+
+    node: Node | None = None
+    claim: NodeClaim | None = None
+    pods: tuple[Pod, ...] = ()
+    marked_for_deletion: bool = False
+    nominated_until: float = 0.0
+    # Worked out once, when the view is made.
+    labels: Mapping[str, str] = attrs.field(init=False)
+    requirements: Requirements = attrs.field(init=False)
+    taints: tuple[Taint, ...] = attrs.field(init=False)
+    capacity: Resources = attrs.field(init=False)
+    allocatable: Resources = attrs.field(init=False)
+    used: Resources = attrs.field(init=False)
+    daemon_used: Resources = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        derive = object.__setattr__
+        derive(self, "labels", _labels(self))
+        derive(self, "requirements", Requirements.from_labels(self.labels))
+        derive(self, "taints", _taints(self))
+        derive(self, "capacity", _capacity(self))
+        derive(self, "allocatable", _allocatable(self))
+        derive(self, "used", total(pod.requests for pod in self.pods))
+        derive(self, "daemon_used", total(pod.requests for pod in self.pods if pod.is_owned_by_daemon_set))
+
+    @property
+    def name(self) -> str:
+        """The node's name, or the claim's before it has joined."""
+        if self.node is not None and self.is_registered:
+            return self.node.name
+        return self.claim.name if self.claim is not None else self._node.name
+
+    @property
+    def provider_id(self) -> str:
+        if self.node is not None and self.node.spec.provider_id:
+            return self.node.spec.provider_id
+        return self.claim.provider_id if self.claim is not None else ""
+
+    @property
+    def pool(self) -> str:
+        return self.labels.get(labels.NODEPOOL, "")
+
+    @property
+    def is_managed(self) -> bool:
+        return self.claim is not None
+
+    @property
+    def is_registered(self) -> bool:
+        return self.claim is None or (self.node is not None and self.claim.is_registered)
+
+    @property
+    def is_initialized(self) -> bool:
+        return self.claim is None or (self.node is not None and self.claim.is_initialized)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Marked, or being deleted: nothing new is placed here, and its pods want another place."""
+        if self.marked_for_deletion:
+            return True
+        if self.claim is not None:
+            return self.claim.metadata.is_deleting or self.claim.is_true(INSTANCE_TERMINATING)
+        return self._node.metadata.is_deleting
+
+    @property
+    def available(self) -> Resources:
+        """What is left for pods; daemons that are still to come are not taken off."""
+        return self.allocatable - self.used
+
+    @property
+    def reschedulable_pods(self) -> tuple[Pod, ...]:
+        return tuple(pod for pod in self.pods if pod.is_reschedulable)
+
+    @property
+    def _node(self) -> Node:
+        assert self.node is not None, "a view has a node or a claim"
+        return self.node
+
+
+def _labels(view: NodeView) -> Mapping[str, str]:
+    if view.node is not None and view.is_registered:
+        # A node without the label still is that host.
+        return {labels.HOSTNAME: view.node.name, **view.node.labels}
+    return view.claim.labels if view.claim is not None else {}
+
+
+def _taints(view: NodeView) -> tuple[Taint, ...]:
+    claim = view.claim
+    if view.node is not None and view.is_registered:
+        taints = view.node.spec.taints
+    else:
+        taints = claim.taints if claim is not None else ()
+    if claim is None or view.is_initialized:
+        return taints
+    passing = claim.startup_taints
+    return tuple(taint for taint in taints if not is_ephemeral(taint) and not any(taint.matches(p) for p in passing))
+
+
+def _capacity(view: NodeView) -> Resources:
+    reported = view.node.status.capacity if view.node is not None else None
+    expected = view.claim.capacity if view.claim is not None else Resources()
+    return _fill(reported, expected, view) + {NODES: 1}
+
+
+def _allocatable(view: NodeView) -> Resources:
+    reported = view.node.status.allocatable if view.node is not None else None
+    claim = view.claim
+    # Before the launch nothing is known but what the claim was planned to hold.
+    expected = Resources() if claim is None else (claim.allocatable or claim.requests)
+    return _fill(reported, expected, view)
+
+
+def _fill(reported: Mapping[str, Any] | None, expected: Resources, view: NodeView) -> Resources:
+    amounts = Resources.parse(reported or {})
+    if view.is_initialized:
+        return amounts
+    return Resources({**expected, **{name: amount for name, amount in amounts.items() if amount}})
+
+
+@attrs.frozen
+class InvalidPool:
+    """A pool that cannot be read. The others go on; it gets a condition."""
+
+    name: str
+    origin: Kind
+    raw: Mapping[str, Any]
+    error: InvalidObject
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Snapshot:
+    """The cluster at one instant. ``version`` grows with every change that the state has taken in.
+
+    ``assignments`` says which claim each pending pod was planned onto earlier (pod uid → claim name).
+    """
+
+    version: int = 0
+    nodes: tuple[NodeView, ...] = ()
+    pending: tuple[Pod, ...] = ()
+    pools: tuple[NodePool, ...] = ()
+    invalid_pools: tuple[InvalidPool, ...] = ()
+    node_classes: Mapping[NodeClassRef, RawNodeClass] = attrs.field(factory=dict)
+    daemon_sets: tuple[DaemonSet, ...] = ()
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    assignments: Mapping[str, str] = attrs.field(factory=dict)
+
+    @classmethod
+    def from_objects(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: Iterable[Kind] = ()) -> Snapshot:
+        """The picture of a cluster that consists of these API objects, as ``kubectl get -o yaml`` prints them.
+
+        Kinds that do not matter are skipped.
+
+        Raises:
+            InvalidObject: a pod or node cannot be read.
+        """
+        from karpy.state.cluster import ClusterState  # noqa: PLC0415  (the state makes snapshots, and so imports this)
+
+        return ClusterState.of(objects, tuple(node_class_kinds)).snapshot()
+
+    @property
+    def to_place(self) -> tuple[Pod, ...]:
+        """Pods that want a place: those that kube-scheduler gave up, and those of nodes that are leaving."""
+        leaving = (pod for view in self.nodes if view.is_leaving for pod in view.reschedulable_pods)
+        return (*self.pending, *leaving)
+
+    def node(self, name: str) -> NodeView | None:
+        """The view of this name: a node's, or a claim's that has not joined."""
+        return next((view for view in self.nodes if view.name == name), None)
+
+    def pool(self, name: str) -> NodePool | None:
+        return next((pool for pool in self.pools if pool.name == name), None)
+
+    def without(self, names: Iterable[str]) -> Snapshot:
+        """The same cluster if these nodes were gone; all else is shared."""
+        gone = frozenset(names)
+        return attrs.evolve(self, nodes=tuple(view for view in self.nodes if view.name not in gone))
