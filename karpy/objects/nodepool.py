@@ -80,6 +80,8 @@ class NodePool:
     termination_grace_period_s: float | None = None
     budgets: tuple[Budget, ...] = (Budget(),)
     conditions: tuple[Condition, ...] = ()
+    counters: Mapping[str, Any] = attrs.field(factory=dict)
+    """``status.resources`` and ``status.nodes`` as they were last written."""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> NodePool:
@@ -173,14 +175,22 @@ class _WireSpec(Wire, frozen=True):
     replicas: int | None = None
 
 
-class _WireStatus(Wire, frozen=True):
+class PoolStatus(Wire, frozen=True):
+    """The status of a pool of any generation."""
+
     conditions: tuple[Condition, ...] = ()
+    resources: dict[str, str | int | float] | None = None
+    nodes: int | None = None
+
+    @property
+    def counters(self) -> dict[str, Any]:
+        return {"resources": self.resources, "nodes": self.nodes}
 
 
 class _WirePool(Wire, frozen=True):
     metadata: ObjectMeta
     spec: _WireSpec = _WireSpec()
-    status: _WireStatus = _WireStatus()
+    status: PoolStatus = PoolStatus()
 
 
 def _build(wire: _WirePool) -> NodePool:
@@ -211,6 +221,7 @@ def _build(wire: _WirePool) -> NodePool:
         else at("spec.template.spec.terminationGracePeriod", parse_duration, grace),
         budgets=_budgets(spec.disruption.budgets),
         conditions=wire.status.conditions,
+        counters=wire.status.counters,
     )
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.meta import Condition, ObjectMeta, Wire, find_condition
+from karpy.requirements import Requirement, Requirements
 from karpy.resources import PODS, Resources
 from karpy.taints import Toleration
 
@@ -39,6 +41,13 @@ class SelectorRequirement(Wire, frozen=True):
 class LabelSelector(Wire, frozen=True):
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[SelectorRequirement, ...] = ()
+
+    def matches(self, given: Mapping[str, str]) -> bool:
+        """Whether labels satisfy the selector. An empty selector matches everything."""
+        if any(given.get(key) != value for key, value in (self.match_labels or {}).items()):
+            return False
+        wanted = Requirements(Requirement.parse(e.key, e.operator, e.values) for e in self.match_expressions)
+        return Requirements.from_labels(given).compatible(wanted) is None
 
 
 class NodeSelectorTerm(Wire, frozen=True):
@@ -181,6 +190,12 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
     def is_static(self) -> bool:
         """A mirror of a pod that the kubelet read from its own disk."""
         return any(owner.kind == "Node" and owner.api_version == "v1" for owner in self.metadata.owner_references)
+
+    @property
+    def is_do_not_disrupt(self) -> bool:
+        """Whether its own annotation forbids to evict it; the name of the first API generation counts too."""
+        annotations = self.metadata.annotations or {}
+        return "true" in (annotations.get(labels.DO_NOT_DISRUPT), annotations.get(labels.DO_NOT_EVICT))
 
     @property
     def is_provisionable(self) -> bool:

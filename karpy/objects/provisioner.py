@@ -12,13 +12,14 @@ from typing import Any
 from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
-from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe
+from karpy.objects.meta import ObjectMeta, Wire, decode, describe
 from karpy.objects.nodepool import (
     WHEN_EMPTY,
     WHEN_EMPTY_OR_UNDERUTILIZED,
     Budget,
     NodeClassRef,
     NodePool,
+    PoolStatus,
     WireRequirement,
     at,
     read_requirements,
@@ -59,14 +60,10 @@ class _Spec(Wire, frozen=True):
     consolidation: _Consolidation | None = None
 
 
-class _Status(Wire, frozen=True):
-    conditions: tuple[Condition, ...] = ()
-
-
 class _Provisioner(Wire, frozen=True):
     metadata: ObjectMeta
     spec: _Spec = _Spec()
-    status: _Status = _Status()
+    status: PoolStatus = PoolStatus()
 
 
 def provisioner_to_pool(data: Mapping[str, Any]) -> NodePool:
@@ -105,6 +102,7 @@ def _build(wire: _Provisioner) -> NodePool:
         expire_after_s=_seconds("ttlSecondsUntilExpired", spec.ttl_seconds_until_expired),
         budgets=(Budget("100%"),),  # budgets came later; without one nothing held disruption back
         conditions=wire.status.conditions,
+        counters=wire.status.counters,
     )
 
 

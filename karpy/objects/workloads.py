@@ -54,3 +54,9 @@ class PodDisruptionBudget(Wire, frozen=True):
     metadata: ObjectMeta
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+    def selects(self, pod: Pod) -> bool:
+        """Whether it is about this pod. An empty selector means every pod of the namespace, no selector none."""
+        if self.metadata.namespace != pod.metadata.namespace or self.spec.selector is None:
+            return False
+        return self.spec.selector.matches(pod.metadata.labels or {})

@@ -221,13 +221,16 @@ class ClusterState:
     def claim(self, name: str) -> NodeClaim | None:
         return self._claims.get(name)
 
+    def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
+        return self._claims.get(self._claim_by_provider_id.get(provider_id, ""))
+
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that joined for this claim."""
         return self._nodes.get(self._node_by_provider_id.get(claim.provider_id, "")) if claim.provider_id else None
 
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that this node joined for."""
-        return self._claims.get(self._claim_by_provider_id.get(node.spec.provider_id, ""))
+        return self.claim_by_provider_id(node.spec.provider_id)
 
     def node(self, name: str) -> Node | None:
         return self._nodes.get(name)

@@ -1,0 +1,41 @@
+"""Several clouds at once: the kind of a node class says whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from karpy.cloud.provider import CloudProvider, Defaulting
+from karpy.labels import CORE_LABELS, LabelSpec
+from karpy.objects.kinds import Kind
+from karpy.objects.nodepool import NodeClassRef, NodePool
+from karpy.requirements import Requirements
+
+__all__ = ["Clouds"]
+
+
+class Clouds:
+    """The active providers, by the kinds of node class that they serve."""
+
+    def __init__(self, providers: Sequence[CloudProvider]) -> None:
+        self.providers = tuple(providers)
+        self.kinds: tuple[Kind, ...] = tuple(kind for provider in providers for kind in provider.node_classes)
+        self._by_kind = {
+            (kind.group, kind.kind): provider for provider in reversed(self.providers) for kind in provider.node_classes
+        }
+        spec: LabelSpec = CORE_LABELS
+        for provider in providers:
+            spec = spec | provider.labels
+        self.labels = spec
+
+    def serving(self, ref: NodeClassRef) -> CloudProvider | None:
+        """The provider of a node class, or None when no active one serves it: such pools are not ours."""
+        return self._by_kind.get((ref.group, ref.kind))
+
+    def defaults(self, pool: NodePool) -> Requirements:
+        """What the pool's cloud adds where the pool leaves something open."""
+        provider: object = self.serving(pool.node_class)
+        if not isinstance(provider, Defaulting):
+            return Requirements()
+        wanted = provider.default_requirements(pool)
+        named = pool.template_requirements
+        return Requirements(requirement for key, requirement in wanted.items() if key not in named)

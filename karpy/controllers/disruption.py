@@ -1,0 +1,177 @@
+"""Nodes that should go: find a command, make sure that it is still right, launch what replaces them, delete them.
+
+The order is what makes it safe to be interrupted (core specification 5.11): taint first, then replacements, and the claims
+are deleted only when those are up. A command that was under way when karpy stopped is undone by the next pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+import msgspec
+
+from karpy.controllers.base import Request, Result, Source, singleton
+from karpy.controllers.shared import Shared
+from karpy.disruption.command import Command
+from karpy.disruption.engine import next_command, still_valid
+from karpy.errors import KubeError
+from karpy.lifecycle.launch import new_claim
+from karpy.objects.kinds import NODE, NODE_CLAIM
+from karpy.objects.meta import Condition
+from karpy.objects.node import Node
+from karpy.objects.nodeclaim import CONSOLIDATABLE, DISRUPTION_REASON, INITIALIZED, NodeClaim
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.state.catalogs import with_catalog
+from karpy.taints import DISRUPTED
+
+__all__ = ["Disruption"]
+
+_WATCH_REPLACEMENTS_S = 1.0
+
+
+@attrs.define
+class _UnderWay:
+    """A command whose replacements are coming up."""
+
+    command: Command
+    replacements: tuple[str, ...]
+    started: float
+
+
+class Disruption:
+    """One command at a time."""
+
+    name = "disruption"
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._found: tuple[Command, float] | None = None
+        self._under_way: _UnderWay | None = None
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Claims that turned consolidatable, or came up as a replacement; all else is looked at by polling."""
+        return (Source(NODE_CLAIM, _when_it_matters),)
+
+    def reconcile(self, _request: Request) -> Result:
+        if self._under_way is not None:
+            return self._continue(self._under_way)
+        if self._found is not None:
+            return self._validate(*self._found)
+        self._undo_leftovers()
+        return self._search()
+
+    def _search(self) -> Result:
+        shared, now = self._shared, self._shared.clock.now()
+        snapshot = shared.state.snapshot()
+        if not any(view.claim is not None and view.claim.is_true(CONSOLIDATABLE) for view in snapshot.nodes):
+            return Result(shared.settings.disruption_poll_s if snapshot.nodes else None)
+        command = next_command(*with_catalog(snapshot, shared.clouds), now=now)
+        if command is None:
+            return Result(shared.settings.disruption_poll_s)
+        self._found = (command, now)
+        return Result(shared.settings.validation_delay_s)
+
+    def _validate(self, command: Command, found_at: float) -> Result:
+        shared, now = self._shared, self._shared.clock.now()
+        left = found_at + shared.settings.validation_delay_s - now
+        if left > 0:
+            return Result(left)
+        self._found = None
+        confirmed = still_valid(command, *with_catalog(shared.state.snapshot(), shared.clouds), now=now)
+        if confirmed is None:
+            return Result(shared.settings.disruption_poll_s)
+        return self._start(confirmed)
+
+    def _start(self, command: Command) -> Result:
+        shared = self._shared
+        shared.on_decision(shared.clock.now(), command)
+        shared.log.info("disrupting node(s)", reason=command.reason.value.lower(), command=str(command))
+        for claim, node in self._members(command):
+            self._taint(node)
+            reason = command.reason.value
+            shared.set_condition(claim, Condition(DISRUPTION_REASON, "True", reason, reason))
+        replacements = tuple(self._launch(command))
+        # Marked only now: earlier, provisioning would launch for the same pods beside us.
+        shared.state.mark_for_deletion(command.claims)
+        self._under_way = _UnderWay(command, replacements, shared.clock.now())
+        return Result(0)
+
+    def _launch(self, command: Command) -> Iterable[str]:
+        shared = self._shared
+        for launch in command.replacements:
+            raw = shared.kube.create(NODE_CLAIM, new_claim(launch, shared.clouds.labels))
+            shared.state.apply(WatchEvent(EventType.ADDED, NODE_CLAIM, raw))
+            name: str = raw["metadata"]["name"]
+            until = shared.clock.now() + shared.settings.replacement_timeout_s
+            shared.state.nominate(name, launch.pod_uids, until=until)
+            shared.log.info("created nodeclaim", NodePool=launch.pool.name, NodeClaim=name)
+            yield name
+
+    def _continue(self, under_way: _UnderWay) -> Result:
+        shared, command = self._shared, under_way.command
+        claims = [shared.state.claim(name) for name in under_way.replacements]
+        late = shared.clock.now() - under_way.started > shared.settings.replacement_timeout_s
+        if late or any(claim is None or claim.metadata.is_deleting for claim in claims):
+            self._abandon(under_way)
+            return Result(shared.settings.disruption_poll_s)
+        if not all(claim is not None and claim.is_initialized for claim in claims):
+            return Result(_WATCH_REPLACEMENTS_S)
+        for claim, node in self._members(command):
+            why = command.reason.value
+            shared.recorder.normal(NODE, node.metadata, "DisruptionTerminating", f"Disrupting Node: {why}")
+            shared.recorder.normal(NODE_CLAIM, claim.metadata, "DisruptionTerminating", f"Disrupting NodeClaim: {why}")
+            self._delete(claim)
+        self._under_way = None
+        return Result(0)
+
+    def _abandon(self, under_way: _UnderWay) -> None:
+        """The replacement did not come: everything stays as it was."""
+        shared = self._shared
+        shared.log.error("failed to disrupt nodes, replacements did not come up", command=str(under_way.command))
+        shared.state.unmark_for_deletion(under_way.command.claims)
+        self._under_way = None
+        self._undo_leftovers()
+
+    def _undo_leftovers(self) -> None:
+        """Take taint and condition off nodes that no command is about (any more)."""
+        for view in self._shared.state.snapshot().nodes:
+            claim, node = view.claim, view.node
+            if claim is None or node is None or view.is_leaving or not claim.is_true(DISRUPTION_REASON):
+                continue
+            taints = [taint for taint in node.spec.taints if not taint.matches(DISRUPTED)]
+            self._patch_taints(node, taints)
+            kept = tuple(condition for condition in claim.conditions if condition.type != DISRUPTION_REASON)
+            self._shared.patch_claim_status(claim, kept)
+
+    def _members(self, command: Command) -> Iterable[tuple[NodeClaim, Node]]:
+        for name in command.claims:
+            claim = self._shared.state.claim(name)
+            node = self._shared.state.node_of(claim) if claim is not None else None
+            if claim is not None and node is not None:
+                yield claim, node
+
+    def _taint(self, node: Node) -> None:
+        if not any(taint.matches(DISRUPTED) for taint in node.spec.taints):
+            self._patch_taints(node, [*node.spec.taints, DISRUPTED])
+
+    def _patch_taints(self, node: Node, taints: Sequence[object]) -> None:
+        patch = {
+            "metadata": {"resourceVersion": node.metadata.resource_version},
+            "spec": {"taints": msgspec.to_builtins(taints)},
+        }
+        self._shared.kube.patch(NODE, node.name, patch)
+
+    def _delete(self, claim: NodeClaim) -> None:
+        try:
+            self._shared.kube.delete(NODE_CLAIM, claim.name, uid=claim.metadata.uid)
+        except KubeError as error:
+            if not error.not_found:
+                raise
+
+
+def _when_it_matters(event: WatchEvent) -> tuple[Request, ...]:
+    conditions = (event.object.get("status") or {}).get("conditions") or ()
+    matters = any(c["type"] in (CONSOLIDATABLE, INITIALIZED) and c["status"] == "True" for c in conditions)
+    return singleton(event) if matters or event.type is EventType.DELETED else ()

@@ -1,0 +1,207 @@
+"""NodeClaims are carried through their life: launched, registered, initialized, and at the end released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from karpy import labels
+from karpy.cloud.provider import CloudProvider, Instance
+from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.shared import Shared
+from karpy.errors import (
+    CreateFailed,
+    InsufficientCapacity,
+    KubeError,
+    NodeClaimNotFound,
+    NodeClassNotReady,
+    ProviderError,
+)
+from karpy.lifecycle.launch import choices
+from karpy.lifecycle.nodeclaim import next_step
+from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Wait
+from karpy.objects.kinds import NODE, NODE_CLAIM
+from karpy.objects.meta import Condition, find_condition
+from karpy.objects.nodeclaim import (
+    CONSOLIDATABLE,
+    INITIALIZED,
+    INSTANCE_TERMINATING,
+    LAUNCHED,
+    REGISTERED,
+    NodeClaim,
+)
+from karpy.objects.watchevent import WatchEvent
+from karpy.state.catalogs import with_catalog
+
+__all__ = ["NodeClaimLifecycle"]
+
+_DELETE_RETRY_S = 5.0
+_MESSAGE_LENGTH = 300
+
+
+class NodeClaimLifecycle:
+    """One claim at a time, one step at a time; the watch event of each step leads to the next."""
+
+    name = "nodeclaim.lifecycle"
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (Source(NODE_CLAIM, by_name), Source(NODE, self._claim_of_node))
+
+    def _claim_of_node(self, event: WatchEvent) -> tuple[Request, ...]:
+        provider_id = event.object.get("spec", {}).get("providerID", "")
+        claim = self._shared.state.claim_by_provider_id(provider_id)
+        return (Request(claim.name),) if claim is not None else ()
+
+    def reconcile(self, request: Request) -> Result:
+        claim = self._shared.state.claim(request.name)
+        if claim is None:
+            return DONE
+        provider = self._shared.clouds.serving(claim.node_class)
+        if provider is None:
+            return DONE  # another autoscaler's
+        if claim.metadata.is_deleting:
+            return self._release(claim, provider)
+        return self._advance(claim, provider)
+
+    def _advance(self, claim: NodeClaim, provider: CloudProvider) -> Result:
+        shared = self._shared
+        snapshot_pool = shared.state.snapshot().pool(claim.pool)
+        node = shared.state.node_of(claim)
+        step = next_step(claim, node, snapshot_pool, now=shared.clock.now(), settings=shared.settings)
+        match step:
+            case AddFinalizer():
+                self._hold(claim)
+            case Launch():
+                self._launch(claim, provider)
+            case Register(node_patch) if node is not None:
+                shared.kube.patch(NODE, node.name, node_patch)
+                self._shared.set_condition(claim, Condition(REGISTERED, "True", REGISTERED, ""), nodeName=node.name)
+                shared.log.info("registered nodeclaim", NodeClaim=claim.name, Node=node.name)
+            case Initialize(node_patch) if node is not None:
+                shared.kube.patch(NODE, node.name, node_patch)
+                self._shared.set_condition(claim, Condition(INITIALIZED, "True", INITIALIZED, ""))
+                shared.log.info("initialized nodeclaim", NodeClaim=claim.name, Node=node.name)
+            case Wait(condition, reason, message, retry):
+                self._shared.set_condition(claim, Condition(condition, "Unknown", reason, message))
+                return Result(retry)
+            case GiveUp(reason, message):
+                shared.log.error(message, NodeClaim=claim.name, reason=reason)
+                self._delete(claim)
+            case Settled(consolidatable, retry):
+                self._settle(claim, consolidatable=consolidatable)
+                return Result(retry)
+        return DONE
+
+    def _settle(self, claim: NodeClaim, *, consolidatable: bool) -> None:
+        """Consolidatable is there while it is true, and away otherwise."""
+        if consolidatable:
+            self._shared.set_condition(claim, Condition(CONSOLIDATABLE, "True", CONSOLIDATABLE, ""))
+        elif find_condition(claim.conditions, CONSOLIDATABLE) is not None:
+            kept = tuple(condition for condition in claim.conditions if condition.type != CONSOLIDATABLE)
+            self._shared.patch_claim_status(claim, kept)
+
+    def _hold(self, claim: NodeClaim) -> None:
+        patch = {
+            "metadata": {
+                "resourceVersion": claim.metadata.resource_version,
+                "finalizers": [*claim.metadata.finalizers, labels.TERMINATION_FINALIZER],
+            }
+        }
+        self._shared.kube.patch(NODE_CLAIM, claim.name, patch)
+
+    # Launch
+
+    def _launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
+        shared = self._shared
+        try:
+            instance = self._create(claim, provider)
+        except (InsufficientCapacity, NodeClassNotReady) as error:
+            reason = "InsufficientCapacityError" if isinstance(error, InsufficientCapacity) else "NodeClassNotReady"
+            message = f"NodeClaim {claim.name} event: {error}"
+            shared.recorder.warning(NODE_CLAIM, claim.metadata, reason, message)
+            shared.log.error("failed launching nodeclaim", NodeClaim=claim.name, error=str(error))
+            self._delete(claim)
+            return
+        except ProviderError as error:
+            reason = error.reason if isinstance(error, CreateFailed) else "LaunchFailed"
+            self._shared.set_condition(claim, Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))))
+            raise
+        # Labels first: a claim that is launched is known by them from then on.
+        merged = {**instance.labels, **claim.labels}
+        patch = {"metadata": {"labels": merged, "annotations": dict(instance.annotations) or None}}
+        raw = shared.kube.patch(NODE_CLAIM, claim.name, patch)
+        fresh = NodeClaim.from_dict(raw)
+        self._shared.set_condition(
+            fresh,
+            Condition(LAUNCHED, "True", LAUNCHED, ""),
+            providerID=instance.provider_id,
+            imageID=instance.image_id or None,
+            capacity=instance.capacity.to_dict(),
+            allocatable=instance.allocatable.to_dict(),
+        )
+        shared.log.info(
+            "launched nodeclaim",
+            NodeClaim=claim.name,
+            provider_id=instance.provider_id,
+            instance_type=merged.get(labels.INSTANCE_TYPE),
+            zone=merged.get(labels.ZONE),
+            capacity_type=merged.get(labels.CAPACITY_TYPE),
+            allocatable=instance.allocatable.to_dict(),
+        )
+
+    def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
+        shared = self._shared
+        snapshot, catalog = with_catalog(shared.state.snapshot(), shared.clouds)
+        node_class = snapshot.node_classes.get(claim.node_class)
+        if node_class is None:
+            raise NodeClassNotReady(f"node class {claim.node_class.kind}/{claim.node_class.name} was not found")
+        found = choices(claim, catalog.types.get(claim.pool) or ())
+        if not found:
+            raise InsufficientCapacity("all requested instance types were unavailable during launch")
+        return provider.create(claim, node_class, found)
+
+    # The end
+
+    def _delete(self, claim: NodeClaim) -> None:
+        try:
+            self._shared.kube.delete(NODE_CLAIM, claim.name, uid=claim.metadata.uid)
+        except KubeError as error:
+            if not error.not_found:
+                raise
+
+    def _release(self, claim: NodeClaim, provider: CloudProvider) -> Result:
+        """Node first (its finalizer drains it), then the instance, then the claim (core specification 4.12)."""
+        if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
+            return DONE
+        shared = self._shared
+        node = shared.state.node_of(claim)
+        if node is not None and claim.is_registered:
+            if not node.metadata.is_deleting:
+                shared.kube.delete(NODE, node.name, uid=node.metadata.uid)
+            return DONE
+        provider_id = claim.provider_id or self._forgotten_instance(claim, provider)
+        if provider_id:
+            try:
+                provider.delete(provider_id)
+            except NodeClaimNotFound:
+                pass
+            else:
+                self._shared.set_condition(claim, Condition(INSTANCE_TERMINATING, "True", INSTANCE_TERMINATING, ""))
+                return Result(_DELETE_RETRY_S)
+        kept = [name for name in claim.metadata.finalizers if name != labels.TERMINATION_FINALIZER]
+        patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": kept}}
+        shared.kube.patch(NODE_CLAIM, claim.name, patch)
+        shared.log.info("deleted nodeclaim", NodeClaim=claim.name, provider_id=provider_id)
+        return DONE
+
+    def _forgotten_instance(self, claim: NodeClaim, provider: CloudProvider) -> str:
+        """An instance whose launch was never written down, because karpy stopped in between."""
+        found = (instance.provider_id for instance in provider.list() if instance.claim == claim.name)
+        return next(found, "")
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _MESSAGE_LENGTH else message[:_MESSAGE_LENGTH] + "..."

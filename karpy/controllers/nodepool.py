@@ -1,0 +1,117 @@
+"""Pools say how they are: readable, ready, and how much they hold. The status goes onto the object that the user wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from karpy import labels
+from karpy.cloud.provider import CloudProvider
+from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.shared import Shared, conditions_patch
+from karpy.errors import ProviderError
+from karpy.lifecycle.conditions import with_condition
+from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
+from karpy.objects.meta import Condition, ObjectMeta, decode
+from karpy.objects.nodepool import NodePool
+from karpy.objects.watchevent import WatchEvent
+from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
+from karpy.state.snapshot import InvalidPool, Snapshot
+
+__all__ = ["PoolStatus"]
+
+VALIDATION_SUCCEEDED = "ValidationSucceeded"
+NODE_CLASS_READY = "NodeClassReady"
+_ROOT = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
+_ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
+_RECHECK_S = 60.0
+
+
+class PoolStatus:
+    """Conditions and counters of the pools of one kind (NodePool or Provisioner)."""
+
+    def __init__(self, shared: Shared, kind: Kind) -> None:
+        self._shared = shared
+        self._kind = kind
+        self.name = f"{kind.kind.lower()}.status"
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        classes = tuple(Source(kind, self._all_pools) for kind in self._shared.clouds.kinds if kind != self._kind)
+        return (Source(self._kind, by_name), Source(NODE_CLAIM, _pool_of_claim), *classes)
+
+    def _all_pools(self, _event: WatchEvent) -> tuple[Request, ...]:
+        snapshot = self._shared.state.snapshot()
+        return tuple(Request(pool.name) for pool in snapshot.pools if pool.origin == self._kind)
+
+    def reconcile(self, request: Request) -> Result:
+        snapshot = self._shared.state.snapshot()
+        for invalid in snapshot.invalid_pools:
+            if (invalid.origin, invalid.name) == (self._kind, request.name):
+                self._refuse(invalid)
+                return DONE
+        pool = next((p for p in snapshot.pools if (p.origin, p.name) == (self._kind, request.name)), None)
+        if pool is None:
+            return DONE
+        provider = self._shared.clouds.serving(pool.node_class)
+        if provider is None and pool.node_class.kind:
+            return DONE  # another autoscaler's
+        ready = self._node_class_ready(pool, provider, snapshot)
+        self._write(pool, ready, snapshot)
+        return DONE if ready.is_true else Result(_RECHECK_S)
+
+    def _node_class_ready(self, pool: NodePool, provider: CloudProvider | None, snapshot: Snapshot) -> Condition:
+        raw = snapshot.node_classes.get(pool.node_class)
+        if raw is None or provider is None:
+            return Condition(NODE_CLASS_READY, "False", "NodeClassNotFound", "NodeClass not found on cluster")
+        if raw["metadata"].get("deletionTimestamp") and self._kind != PROVISIONER:
+            return Condition(NODE_CLASS_READY, "False", "NodeClassTerminating", "NodeClass is Terminating")
+        try:
+            status = provider.resolve(raw)
+        except ProviderError as error:
+            return Condition(NODE_CLASS_READY, "Unknown", "NodeClassReadinessUnknown", str(error))
+        if status.ready:
+            return Condition(NODE_CLASS_READY, "True", NODE_CLASS_READY, "")
+        return Condition(NODE_CLASS_READY, "False", status.reason or "NodeClassNotReady", status.message)
+
+    def _write(self, pool: NodePool, ready: Condition, snapshot: Snapshot) -> None:
+        shared, now = self._shared, self._shared.clock.now()
+        valid = Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")
+        conditions = with_condition(pool.conditions, valid, _ROOT, now=now)
+        conditions = with_condition(conditions, ready, _ROOT, now=now)
+        held = _held(pool, snapshot)
+        counters: dict[str, Any] = {"resources": held.to_dict()}
+        if self._kind == NODE_POOL:
+            counters["nodes"] = held[NODES]
+        if conditions == pool.conditions and counters.items() <= dict(pool.counters).items():
+            return
+        patch = conditions_patch(pool.metadata.resource_version, conditions, **counters)
+        shared.kube.patch(self._kind, pool.name, patch, subresource="status")
+        if not ready.is_true and ready.reason != "AwaitingReconciliation":
+            told = f"{NODE_CLASS_READY}: {ready.reason}: {ready.message}"
+            shared.recorder.warning(self._kind, pool.metadata, NODE_CLASS_READY, told)
+
+    def _refuse(self, invalid: InvalidPool) -> None:
+        """A pool that cannot be read gets a condition and an event that say why; the others go on."""
+        shared = self._shared
+        meta = decode(invalid.raw["metadata"], ObjectMeta)
+        message = str(invalid.error)
+        raw_conditions = (invalid.raw.get("status") or {}).get("conditions") or ()
+        known = tuple(decode(condition, Condition) for condition in raw_conditions)
+        failed = Condition(VALIDATION_SUCCEEDED, "False", "NodePoolValidationFailed", message)
+        conditions = with_condition(known, failed, (VALIDATION_SUCCEEDED,), now=shared.clock.now())
+        if conditions != known:
+            patch = conditions_patch(meta.resource_version, conditions)
+            shared.kube.patch(self._kind, meta.name, patch, subresource="status")
+        shared.recorder.warning(self._kind, meta, "NodePoolValidationFailed", message)
+
+
+def _pool_of_claim(event: WatchEvent) -> tuple[Request, ...]:
+    name = (event.object["metadata"].get("labels") or {}).get(labels.NODEPOOL)
+    return (Request(name),) if name else ()
+
+
+def _held(pool: NodePool, snapshot: Snapshot) -> Resources:
+    """Capacity of the pool's machines that are not leaving; the usual resources are always there, if only as zero."""
+    views = (view for view in snapshot.nodes if view.pool == pool.name and not view.is_leaving)
+    return _ALWAYS_COUNTED + total(view.capacity for view in views)

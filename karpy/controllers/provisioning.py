@@ -1,0 +1,143 @@
+"""Pending pods get nodes: batch them, plan, create NodeClaims (core specification 3.2, 3.13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from karpy.controllers.base import DONE, Request, Result, Source, singleton
+from karpy.controllers.shared import Shared
+from karpy.lifecycle.launch import new_claim
+from karpy.objects import kinds
+from karpy.objects.meta import ObjectMeta, decode
+from karpy.objects.pod import Pod
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.scheduling.plan import Launch
+from karpy.scheduling.scheduler import solve
+from karpy.state.catalogs import with_catalog
+from karpy.state.snapshot import Snapshot
+
+__all__ = ["Provisioner"]
+
+_RETRY_S = 10.0
+
+
+@attrs.define
+class _Batch:
+    """Pods that came shortly after one another. A pod that is in it already does not hold it open."""
+
+    opened: float
+    last_new: float
+    uids: set[str] = attrs.field(factory=set)
+
+
+class Provisioner:
+    """One pass over all pods that wait, some time after the last of them came."""
+
+    name = "provisioner"
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._batch: _Batch | None = None
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Pods that were given up, and whatever may give such pods a place."""
+        return (
+            Source(kinds.POD, _when_given_up),
+            Source(kinds.NODE_CLAIM, _when_leaving),
+            Source(kinds.NODE_POOL, singleton),
+            Source(kinds.PROVISIONER, singleton),
+        )
+
+    def reconcile(self, _request: Request) -> Result:
+        """Wait until the batch is complete, then plan it and act on the plan."""
+        snapshot = self._shared.state.snapshot()
+        waiting = snapshot.to_place
+        if not waiting:
+            self._batch = None
+            return DONE
+        delay = self._until_complete(waiting)
+        if delay > 0:
+            return Result(requeue_after_s=delay)
+        self._batch = None
+        self._provision(snapshot)
+        # Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen.
+        return Result(requeue_after_s=_RETRY_S)
+
+    def _until_complete(self, waiting: Iterable[Pod]) -> float:
+        """Seconds until the batch may be closed: idle for a while, or open for long enough."""
+        now, settings = self._shared.clock.now(), self._shared.settings
+        uids = {pod.metadata.uid for pod in waiting}
+        if self._batch is None:
+            self._batch = _Batch(now, now, uids)
+        elif uids - self._batch.uids:
+            self._batch.uids |= uids
+            self._batch.last_new = now
+        idle_at = self._batch.last_new + settings.batch_idle_duration_s
+        return min(idle_at, self._batch.opened + settings.batch_max_duration_s) - now
+
+    def _provision(self, taken: Snapshot) -> None:
+        shared = self._shared
+        snapshot, catalog = with_catalog(taken, shared.clouds)
+        plan = solve(snapshot, catalog, max_instance_types=shared.settings.max_instance_types)
+        shared.on_decision(shared.clock.now(), plan)
+        pods = {pod.key: pod for pod in snapshot.to_place}
+        for launch in plan.launches:
+            self._launch(launch, pods)
+        for nomination in plan.nominations:
+            view = snapshot.node(nomination.node)
+            if view is not None and view.claim is not None:
+                self._nominate(view.claim.name, nomination.pod_uids)
+                self._tell_nominated(nomination.pods, pods, f"node/{nomination.node}" if view.node else view.claim.name)
+        for part in plan.unschedulable:
+            for key in part.pods:
+                shared.recorder.warning(
+                    kinds.POD,
+                    pods[key].metadata,
+                    "FailedScheduling",
+                    f"Failed to schedule pod, {part.reason}",
+                    repeat_s=300,
+                )
+
+    def _launch(self, launch: Launch, pods: dict[str, Pod]) -> None:
+        """Create the claim, and know of it at once: the next pass must not launch for the same pods again."""
+        shared = self._shared
+        raw = shared.kube.create(kinds.NODE_CLAIM, new_claim(launch, shared.clouds.labels))
+        meta = decode(raw["metadata"], ObjectMeta)
+        shared.state.apply(WatchEvent(EventType.ADDED, kinds.NODE_CLAIM, raw))
+        self._nominate(meta.name, launch.pod_uids)
+        shared.log.info(
+            "created nodeclaim",
+            NodePool=launch.pool.name,
+            NodeClaim=meta.name,
+            requests=launch.requests.to_dict(),
+            instance_types=launch.instance_types_text,
+        )
+        self._tell_nominated(launch.pods, pods, f"nodeclaim/{meta.name}")
+
+    def _nominate(self, claim: str, pod_uids: Iterable[str]) -> None:
+        until = self._shared.clock.now() + self._shared.settings.nomination_window_s
+        self._shared.state.nominate(claim, pod_uids, until=until)
+
+    def _tell_nominated(self, keys: Iterable[str], pods: dict[str, Pod], target: str) -> None:
+        for key in keys:
+            self._shared.recorder.normal(
+                kinds.POD, pods[key].metadata, "Nominated", f"Pod should schedule on: {target}"
+            )
+
+
+def _when_given_up(event: WatchEvent) -> tuple[Request, ...]:
+    """A pod that no node could take. (Most pod events are not, so this looks before anything is decoded.)"""
+    if event.type is EventType.DELETED or event.object.get("spec", {}).get("nodeName"):
+        return ()
+    conditions = event.object.get("status", {}).get("conditions") or ()
+    given_up = any(c.get("type") == "PodScheduled" and c.get("reason") == "Unschedulable" for c in conditions)
+    return (Request(),) if given_up else ()
+
+
+def _when_leaving(event: WatchEvent) -> tuple[Request, ...]:
+    """A machine that goes leaves pods behind."""
+    leaving = event.type is EventType.DELETED or event.object["metadata"].get("deletionTimestamp")
+    return (Request(),) if leaving else ()

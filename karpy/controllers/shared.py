@@ -1,0 +1,70 @@
+"""What every controller is made with: the API server, the clouds, the state, the time, and where to tell what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import msgspec
+
+from karpy.clock import Clock
+from karpy.cloud.routing import Clouds
+from karpy.kube.client import KubeClient
+from karpy.kube.recorder import EventRecorder
+from karpy.lifecycle.conditions import with_condition
+from karpy.objects.kinds import NODE_CLAIM
+from karpy.objects.meta import Condition
+from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED, NodeClaim
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.settings import Settings
+from karpy.state.cluster import ClusterState
+
+__all__ = ["ROOT_CONDITIONS", "Shared", "conditions_patch"]
+
+ROOT_CONDITIONS = (LAUNCHED, REGISTERED, INITIALIZED)
+"""A claim is Ready when these hold."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Shared:
+    """The surroundings of all controllers of one operator."""
+
+    kube: KubeClient
+    clouds: Clouds
+    state: ClusterState
+    clock: Clock
+    settings: Settings
+    recorder: EventRecorder
+    on_decision: Callable[[float, Any], None]
+    log: Any
+    """A structlog logger."""
+
+    def set_condition(self, claim: NodeClaim, condition: Condition, **fields: Any) -> None:
+        """Write one condition of a claim and what depends on it, unless it says so already.
+
+        The state hears of it at once, so that a controller may write several in one go.
+        """
+        old = claim.condition(condition.type)
+        if old is not None and not fields and _said(old) == _said(condition):
+            return
+        merged = with_condition(claim.conditions, condition, ROOT_CONDITIONS, now=self.clock.now())
+        self.patch_claim_status(claim, merged, **fields)
+
+    def patch_claim_status(self, claim: NodeClaim, conditions: tuple[Condition, ...], **fields: Any) -> None:
+        """Write conditions and other status fields, unless the claim changed since it was read (then: a conflict)."""
+        patch = conditions_patch(claim.metadata.resource_version, conditions, **fields)
+        raw = self.kube.patch(NODE_CLAIM, claim.name, patch, subresource="status")
+        self.state.apply(WatchEvent(EventType.MODIFIED, NODE_CLAIM, raw))
+
+
+def conditions_patch(resource_version: str, conditions: tuple[Condition, ...], **fields: Any) -> dict[str, Any]:
+    """A merge patch for the status of an object; conditions are one list, so it is tied to the version that was read."""
+    return {
+        "metadata": {"resourceVersion": resource_version},
+        "status": {"conditions": msgspec.to_builtins(conditions), **fields},
+    }
+
+
+def _said(condition: Condition) -> tuple[str, str | None, str | None]:
+    return condition.status, condition.reason, condition.message or None

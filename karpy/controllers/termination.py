@@ -1,0 +1,126 @@
+"""Nodes that are being deleted: keep new pods away, drain, end the instance, let the node go (core specification 4.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from karpy import labels
+from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.shared import Shared
+from karpy.errors import KubeError, NodeClaimNotFound
+from karpy.lifecycle.step import Drain
+from karpy.lifecycle.termination import drain, termination_patch
+from karpy.objects.kinds import NODE, NODE_CLAIM, POD
+from karpy.objects.meta import Condition
+from karpy.objects.node import Node
+from karpy.objects.nodeclaim import DISRUPTION_REASON, DRAINED, INSTANCE_TERMINATING, NodeClaim
+from karpy.objects.pod import Pod
+from karpy.objects.watchevent import WatchEvent
+
+__all__ = ["NodeTermination"]
+
+_BLOCKED_RETRY_S = 2.0
+_DRAIN_RETRY_S = 10.0
+_DELETE_RETRY_S = 5.0
+
+
+class NodeTermination:
+    """Acts on nodes with karpy's finalizer and a deletion time; leaves all others alone."""
+
+    name = "node.termination"
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (Source(NODE, by_name), Source(POD, self._node_of_pod))
+
+    def _node_of_pod(self, event: WatchEvent) -> tuple[Request, ...]:
+        """A pod that ends on a node which is waiting for that."""
+        node = self._shared.state.node(event.object.get("spec", {}).get("nodeName", ""))
+        return (Request(node.name),) if node is not None and node.metadata.is_deleting else ()
+
+    def reconcile(self, request: Request) -> Result:
+        shared = self._shared
+        node = shared.state.node(request.name)
+        if node is None or not node.metadata.is_deleting:
+            return DONE
+        if labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
+            return DONE
+        claim = shared.state.claim_of(node)
+        if claim is not None and not claim.metadata.is_deleting:
+            shared.kube.delete(NODE_CLAIM, claim.name, uid=claim.metadata.uid)
+        if self._is_orphan(node, claim):
+            return self._let_go(node, claim)
+        patch = termination_patch(node)
+        if patch is not None:
+            shared.kube.patch(NODE, node.name, patch)
+            return DONE  # the watch brings the node back, tainted
+        state = drain(shared.state.pods_on(node.name), now=shared.clock.now())
+        if not state.is_done:
+            return self._drain(node, claim, state)
+        return self._end_instance(node, claim)
+
+    def _is_orphan(self, node: Node, claim: NodeClaim | None) -> bool:
+        """A node that is not ready and whose instance is gone: nobody would answer a drain."""
+        if node.is_ready or claim is None:
+            return False
+        provider = self._shared.clouds.serving(claim.node_class)
+        if provider is None or not claim.provider_id:
+            return False
+        try:
+            provider.get(claim.provider_id)
+        except NodeClaimNotFound:
+            return True
+        return False
+
+    def _drain(self, node: Node, claim: NodeClaim | None, state: Drain) -> Result:
+        self._set(claim, Condition(DRAINED, "Unknown", "Draining", "Draining"))
+        blocked = [pod for pod in state.evict if not self._evict(pod, claim)]
+        if blocked:
+            waiting = len(blocked) + len(state.waiting)
+            self._shared.recorder.warning(
+                NODE, node.metadata, "FailedDraining", f"Failed to drain node, {waiting} pods are waiting to be evicted"
+            )
+        return Result(_BLOCKED_RETRY_S if blocked else _DRAIN_RETRY_S)
+
+    def _evict(self, pod: Pod, claim: NodeClaim | None) -> bool:
+        """Ask the API server; False when a PodDisruptionBudget forbids it for now."""
+        try:
+            self._shared.kube.evict(pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
+        except KubeError as error:
+            if error.not_found or error.code == 409:
+                return True  # gone already, or another pod of that name by now
+            if error.code == 429:
+                return False
+            raise
+        why = claim.condition(DISRUPTION_REASON) if claim is not None else None
+        reason = (why.reason if why is not None else None) or "Forceful Termination"
+        self._shared.recorder.normal(POD, pod.metadata, "Evicted", f"Evicted pod: {reason}")
+        return True
+
+    def _end_instance(self, node: Node, claim: NodeClaim | None) -> Result:
+        if claim is not None and claim.provider_id:
+            provider = self._shared.clouds.serving(claim.node_class)
+            if provider is not None:
+                self._set(claim, Condition(DRAINED, "True", DRAINED, ""))
+                try:
+                    provider.delete(claim.provider_id)
+                except NodeClaimNotFound:
+                    return self._let_go(node, claim)
+                fresh = self._shared.state.claim(claim.name)
+                self._set(fresh, Condition(INSTANCE_TERMINATING, "True", INSTANCE_TERMINATING, ""))
+                return Result(_DELETE_RETRY_S)
+        return self._let_go(node, claim)
+
+    def _let_go(self, node: Node, claim: NodeClaim | None) -> Result:
+        kept = [name for name in node.metadata.finalizers if name != labels.TERMINATION_FINALIZER]
+        patch = {"metadata": {"resourceVersion": node.metadata.resource_version, "finalizers": kept}}
+        self._shared.kube.patch(NODE, node.name, patch)
+        self._shared.log.info("deleted node", Node=node.name, NodeClaim=claim.name if claim is not None else "")
+        return DONE
+
+    def _set(self, claim: NodeClaim | None, condition: Condition) -> None:
+        if claim is not None:
+            self._shared.set_condition(claim, condition)

@@ -1,0 +1,117 @@
+"""Which nodes may be looked at at all, and why the others may not (core specification 5.2)."""
+
+from __future__ import annotations
+
+import attrs
+
+from karpy import labels
+from karpy.cloud.instancetype import Catalog, Price, current_price
+from karpy.objects.meta import find_condition
+from karpy.objects.nodeclaim import CONSOLIDATABLE
+from karpy.objects.nodepool import NodePool
+from karpy.objects.pod import Pod
+from karpy.state.snapshot import NodeView, Snapshot
+
+__all__ = ["Candidate", "NotCandidate", "candidates"]
+
+
+@attrs.frozen(eq=False)
+class Candidate:
+    """A node that may be disrupted: its pool, what it costs, and the pods that would have to move."""
+
+    view: NodeView
+    pool: NodePool
+    price: Price
+    pods: tuple[Pod, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.pods
+
+    @property
+    def disruption_cost(self) -> float:
+        """1 and what it costs to move each pod; a pod that is worth nothing does not count (core specification 5.2)."""
+        return 1.0 + sum(max(0.0, eviction_cost(pod)) for pod in self.pods)
+
+    @property
+    def savings_ratio(self) -> float:
+        return self.price / self.disruption_cost
+
+
+@attrs.frozen
+class NotCandidate:
+    """Why a managed node may not be disrupted now."""
+
+    node: str
+    reason: str
+
+
+def eviction_cost(pod: Pod) -> float:
+    """From -10 to 10: 1, moved by the pod's deletion cost and priority."""
+    deletion_cost = (pod.metadata.annotations or {}).get(labels.POD_DELETION_COST, "0")
+    try:
+        wish = float(int(deletion_cost))
+    except ValueError:
+        wish = 0.0
+    return max(-10.0, min(10.0, 1.0 + wish / 2**27 + (pod.spec.priority or 0) / 2**25))
+
+
+def candidates(
+    snapshot: Snapshot, catalog: Catalog, *, now: float
+) -> tuple[tuple[Candidate, ...], tuple[NotCandidate, ...]]:
+    """Every managed node with a verdict."""
+    found, refused = [], []
+    for view in snapshot.nodes:
+        if view.claim is None:
+            continue
+        reason = _why_not(view, snapshot, now)
+        pool = snapshot.pool(view.pool)
+        if reason is None and pool is None:
+            reason = f"NodePool not found (NodePool={view.pool or 'none'})"
+        if reason is not None or pool is None:
+            refused.append(NotCandidate(view.name, reason or ""))
+            continue
+        found.append(Candidate(view, pool, price_of(view, catalog), view.reschedulable_pods))
+    return tuple(found), tuple(refused)
+
+
+def _why_not(view: NodeView, snapshot: Snapshot, now: float) -> str | None:
+    claim = view.claim
+    assert claim is not None, "only managed nodes are asked about"
+    if view.is_leaving:
+        return "Node is deleting or marked for deletion"
+    if view.node is None or not view.is_initialized:
+        return "Node isn't initialized"
+    if view.nominated_until > now:
+        return "Node is nominated for a pending pod"
+    annotations = view.node.metadata.annotations or {}
+    if "true" in (annotations.get(labels.DO_NOT_DISRUPT), annotations.get(labels.DO_NOT_CONSOLIDATE)):
+        return f'Disruption is blocked through the "{labels.DO_NOT_DISRUPT}" annotation'
+    return _blocking_pod(view, snapshot)
+
+
+def _blocking_pod(view: NodeView, snapshot: Snapshot) -> str | None:
+    for pod in view.pods:
+        if pod.is_active and pod.is_do_not_disrupt:
+            return f'Pod has "{labels.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
+    for pod in view.reschedulable_pods:
+        held = [budget for budget in snapshot.budgets if budget.selects(pod)]
+        if len(held) > 1 or any(budget.status.disruptions_allowed == 0 for budget in held):
+            return f"Pdb prevents pod evictions (PodDisruptionBudget={held[0].metadata.key})"
+    return None
+
+
+def price_of(view: NodeView, catalog: Catalog) -> Price:
+    """What the node costs per hour; 0 when its offering is unknown."""
+    types = catalog.types.get(view.pool)
+    found = types.by_name(view.labels.get(labels.INSTANCE_TYPE, "")) if types is not None else None
+    if found is None:
+        return 0.0
+    return current_price(found, view.labels.get(labels.ZONE, ""), view.labels.get(labels.CAPACITY_TYPE, "")) or 0.0
+
+
+def is_consolidatable(candidate: Candidate) -> bool:
+    """Whether the node has been left alone for as long as its pool asks."""
+    claim = candidate.view.claim
+    found = find_condition(claim.conditions, CONSOLIDATABLE) if claim is not None else None
+    return found is not None and found.is_true

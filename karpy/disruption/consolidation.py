@@ -1,0 +1,130 @@
+"""A node whose pods fit elsewhere goes; a node whose pods fit a cheaper one is replaced by it (core specification 5.6, 5.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from karpy import labels
+from karpy.cloud.instancetype import Catalog, Price
+from karpy.disruption.budgets import allowed_disruptions
+from karpy.disruption.candidates import Candidate, is_consolidatable
+from karpy.disruption.command import Command, Reason
+from karpy.objects.nodepool import WHEN_EMPTY
+from karpy.requirements import Requirement, Requirements
+from karpy.scheduling.plan import Launch, Plan
+from karpy.scheduling.scheduler import solve
+from karpy.state.snapshot import Snapshot
+
+__all__ = ["consolidate", "single_node"]
+
+
+def single_node(snapshot: Snapshot, catalog: Catalog, found: Sequence[Candidate]) -> Command | None:
+    """The first node, by what its disruption saves for what it costs, that can go or be replaced."""
+    eligible = (
+        candidate
+        for candidate in found
+        if not candidate.is_empty and candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
+    )
+    for candidate in sorted(eligible, key=lambda c: (-c.savings_ratio, c.view.name)):
+        if allowed_disruptions(snapshot, candidate.pool, Reason.UNDERUTILIZED) > 0:
+            command = consolidate(snapshot, catalog, candidate)
+            if command is not None:
+                return command
+    return None
+
+
+def consolidate(snapshot: Snapshot, catalog: Catalog, candidate: Candidate) -> Command | None:
+    """What happens to the pods if this node goes: a command, or None when it had better stay."""
+    claim = candidate.view.claim
+    rest = snapshot.without([candidate.view.name])
+    plan = solve(rest, catalog, (*rest.to_place, *candidate.pods))
+    if claim is None or not _all_placed(plan, rest, candidate):
+        return None
+    replacement = _replacement_for(plan, candidate)
+    if len(replacement) > 1:
+        return None
+    savings = candidate.price
+    if replacement:
+        cheaper = _cheaper(replacement[0], candidate, catalog)
+        if cheaper is None:
+            return None
+        replacement = (cheaper,)
+        savings -= cheaper.price
+    return Command(
+        reason=Reason.UNDERUTILIZED,
+        claims=(claim.name,),
+        nodes=(candidate.view.name,),
+        replacements=replacement,
+        savings=savings,
+        version=snapshot.version,
+    )
+
+
+def _all_placed(plan: Plan, rest: Snapshot, candidate: Candidate) -> bool:
+    """Every pod of the node has a place, and none on a node that may yet fail to come up."""
+    moving = {pod.key for pod in candidate.pods}
+    if any(moving & set(part.pods) for part in plan.unschedulable):
+        return False
+    for nomination in plan.nominations:
+        view = rest.node(nomination.node)
+        if moving & set(nomination.pods) and view is not None and not view.is_initialized:
+            return False
+    return True
+
+
+def _replacement_for(plan: Plan, candidate: Candidate) -> tuple[Launch, ...]:
+    """The launches that this node's pods cause; those for pods that waited anyway do not count."""
+    moving = {pod.key for pod in candidate.pods}
+    return tuple(launch for launch in plan.launches if moving & set(launch.pods))
+
+
+def _cheaper(launch: Launch, candidate: Candidate, catalog: Catalog) -> Launch | None:
+    """The launch narrowed to types that cost less than the node at their worst, or None when there is none.
+
+    A spot node is not replaced by another spot node: the cheapest pool is also the one that is interrupted most.
+    """
+    capacity_types = _capacity_types(launch, catalog)
+    is_spot = candidate.view.labels.get(labels.CAPACITY_TYPE) == labels.SPOT
+    if labels.SPOT in capacity_types:
+        if is_spot:
+            return None
+        # If the spot launch failed, on-demand could cost more than the node does now.
+        capacity_types = (labels.SPOT,)
+    pinned = launch.requirements & Requirements((Requirement.in_(labels.CAPACITY_TYPE, *capacity_types),))
+    kept = tuple(
+        attrs.evolve(priced, price=best)
+        for priced in launch.instance_types
+        for best, worst in [_price_range(priced.name, launch, pinned, catalog)]
+        if best is not None and worst is not None and worst < candidate.price
+    )
+    if not kept:
+        return None
+    return attrs.evolve(
+        launch, requirements=pinned, instance_types=tuple(sorted(kept, key=lambda p: (p.price, p.name)))
+    )
+
+
+def _capacity_types(launch: Launch, catalog: Catalog) -> tuple[str, ...]:
+    names = {priced.name for priced in launch.instance_types}
+    found = {
+        offering.capacity_type
+        for instance_type in catalog.types[launch.pool.name]
+        if instance_type.name in names
+        for offering in instance_type.offerings
+        if offering.available and offering.requirements.intersects(launch.requirements) is None
+    }
+    return tuple(sorted(found))
+
+
+def _price_range(
+    name: str, launch: Launch, wanted: Requirements, catalog: Catalog
+) -> tuple[Price | None, Price | None]:
+    instance_type = catalog.types[launch.pool.name].by_name(name)
+    prices = [
+        offering.price
+        for offering in (instance_type.offerings if instance_type is not None else ())
+        if offering.available and offering.has_price and offering.requirements.intersects(wanted) is None
+    ]
+    return (min(prices), max(prices)) if prices else (None, None)

@@ -1,0 +1,36 @@
+"""Nodes that nothing runs on are taken away together (core specification 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from karpy.disruption.budgets import allowed_disruptions
+from karpy.disruption.candidates import Candidate, is_consolidatable
+from karpy.disruption.command import Command, Reason
+from karpy.state.snapshot import Snapshot
+
+__all__ = ["empty_nodes"]
+
+
+def empty_nodes(snapshot: Snapshot, found: Sequence[Candidate]) -> Command | None:
+    """One command for all empty nodes that the budgets let go."""
+    chosen: list[Candidate] = []
+    left: dict[str, int] = {}
+    for candidate in found:
+        if not candidate.is_empty or not is_consolidatable(candidate):
+            continue
+        name = candidate.pool.name
+        if name not in left:
+            left[name] = allowed_disruptions(snapshot, candidate.pool, Reason.EMPTY)
+        if left[name] > 0:
+            left[name] -= 1
+            chosen.append(candidate)
+    if not chosen:
+        return None
+    return Command(
+        reason=Reason.EMPTY,
+        claims=tuple(candidate.view.claim.name for candidate in chosen if candidate.view.claim is not None),
+        nodes=tuple(candidate.view.name for candidate in chosen),
+        savings=sum(candidate.price for candidate in chosen),
+        version=snapshot.version,
+    )

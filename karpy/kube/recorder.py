@@ -1,0 +1,74 @@
+"""Kubernetes events: what karpy tells people on the objects that it is about.
+
+An event that was told a short while ago, with the same text about the same object, is not told again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from karpy.clock import Clock, format_time
+from karpy.errors import KubeError
+from karpy.kube.client import KubeClient
+from karpy.objects.kinds import EVENT, Kind
+from karpy.objects.meta import ObjectMeta
+
+__all__ = ["EventRecorder"]
+
+COMPONENT = "karpenter"
+_REPEAT_S = 120.0
+
+
+class EventRecorder:
+    """Writes events; a refusal of the API server is counted in ``lost`` and stops nothing."""
+
+    def __init__(self, kube: KubeClient, clock: Clock) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._told: dict[tuple[str, str, str], float] = {}
+        self.lost = 0
+
+    def normal(self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S) -> None:
+        self._tell("Normal", kind, about, reason, message, repeat_s)
+
+    def warning(self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S) -> None:
+        self._tell("Warning", kind, about, reason, message, repeat_s)
+
+    def _tell(self, type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, repeat_s: float) -> None:
+        now = self._clock.now()
+        key = (about.uid or about.key, reason, message)
+        if self._told.get(key, float("-inf")) + repeat_s > now:
+            return
+        self._forget_old(now)
+        self._told[key] = now
+        try:
+            self._kube.create(EVENT, _event(type_, kind, about, reason, message, now), about.namespace or "default")
+        except KubeError:
+            self.lost += 1
+
+    def _forget_old(self, now: float) -> None:
+        """Keep the memory of what was told bounded."""
+        if len(self._told) > 10_000:
+            self._told = {key: told for key, told in self._told.items() if told + 3600.0 > now}
+
+
+def _event(type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, now: float) -> Mapping[str, Any]:
+    when = format_time(now)
+    involved = {"apiVersion": kind.api_version, "kind": kind.kind, "name": about.name, "uid": about.uid}
+    if about.namespace:
+        involved["namespace"] = about.namespace
+    return {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.kind,
+        "metadata": {"generateName": f"{about.name}.", "namespace": about.namespace or "default"},
+        "involvedObject": involved,
+        "type": type_,
+        "reason": reason,
+        "message": message,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+        "count": 1,
+    }

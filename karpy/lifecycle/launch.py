@@ -1,0 +1,75 @@
+"""From a planned launch to a NodeClaim, and from a NodeClaim to the instance types that may become it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from karpy import labels
+from karpy.cloud.instancetype import InstanceType, compatible, order_by_price
+from karpy.labels import LabelSpec
+from karpy.objects.meta import ObjectMeta, OwnerReference
+from karpy.objects.nodeclaim import NodeClaim
+from karpy.requirements import Operator, Requirement, Requirements
+from karpy.scheduling.plan import Launch
+
+__all__ = ["choices", "new_claim"]
+
+
+def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
+    """The NodeClaim object for a planned launch (core specification 1.3). The API server completes its name."""
+    pool = launch.pool
+    node_class = labels.node_class_label(pool.node_class.group, pool.node_class.kind)
+    fixed = {**pool.labels, labels.NODEPOOL: pool.name, node_class: pool.node_class.name}
+    own = OwnerReference(
+        pool.origin.kind, pool.name, pool.metadata.uid, pool.origin.api_version, block_owner_deletion=True
+    )
+    names = Requirement.in_(labels.INSTANCE_TYPE, *(priced.name for priced in launch.instance_types))
+    least = launch.requirements.get(labels.INSTANCE_TYPE)
+    if least is not None:
+        names = attrs.evolve(names, min_values=least.min_values)
+    claim = NodeClaim(
+        name="",
+        metadata=ObjectMeta(
+            labels={**_materialized(launch.requirements, spec), **fixed},
+            annotations=dict(pool.annotations) or None,
+            owner_references=(own,),
+        ),
+        node_class=pool.node_class,
+        taints=pool.taints,
+        startup_taints=pool.startup_taints,
+        requirements=launch.requirements.without(labels.INSTANCE_TYPE) & Requirements((names,)),
+        requests=launch.requests,
+        expire_after_s=pool.expire_after_s,
+        termination_grace_period_s=pool.termination_grace_period_s,
+    )
+    raw = claim.to_dict()
+    raw["metadata"]["generateName"] = f"{pool.name}-"
+    return raw
+
+
+def _materialized(requirements: Requirements, spec: LabelSpec) -> dict[str, str]:
+    """One value for each key that neither the cloud nor the instance type decides: the node will carry it as a label."""
+    return {
+        key: _any_value(requirement)
+        for key, requirement in requirements.items()
+        if key not in spec.well_known and requirement.operator is not Operator.DOES_NOT_EXIST
+    }
+
+
+def _any_value(requirement: Requirement) -> str:
+    """The first allowed value; the smallest allowed number where only exclusions and bounds are given."""
+    if not requirement.complement:
+        return min(requirement.values)
+    number = max(requirement.gte or 0, 0)
+    while not requirement.has(str(number)):
+        number += 1
+    return str(number)
+
+
+def choices(claim: NodeClaim, types: Iterable[InstanceType]) -> tuple[InstanceType, ...]:
+    """The types that the claim allows, that hold what it asks for, and that can be had now: cheapest first."""
+    holding = (t for t in types if claim.requests.fits_in(t.allocatable))
+    return order_by_price(compatible(holding, claim.requirements), claim.requirements)

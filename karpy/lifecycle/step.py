@@ -1,0 +1,78 @@
+"""What to do next for a machine: the values that the deciders of this folder return and controllers carry out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from karpy.objects.pod import Pod
+
+__all__ = ["AddFinalizer", "Drain", "GiveUp", "Initialize", "Launch", "Register", "Settled", "Step", "Wait"]
+
+
+@attrs.frozen
+class AddFinalizer:
+    """Hold the claim until its instance is gone, before there is an instance."""
+
+
+@attrs.frozen
+class Launch:
+    """Ask the cloud for an instance."""
+
+
+@attrs.frozen
+class Register:
+    """Make the node ours: ``node_patch`` is a JSON merge patch for it."""
+
+    node_patch: Mapping[str, Any]
+
+
+@attrs.frozen
+class Initialize:
+    """The node can take all that was promised: ``node_patch`` says so on the node."""
+
+    node_patch: Mapping[str, Any]
+
+
+@attrs.frozen
+class Wait:
+    """Nothing to do yet: ``condition`` stays Unknown for ``reason``. Look again after ``retry_after_s`` at the latest."""
+
+    condition: str
+    reason: str
+    message: str
+    retry_after_s: float | None = None
+
+
+@attrs.frozen
+class GiveUp:
+    """Delete the claim: it took too long. ``reason`` is the label of the disruption counter."""
+
+    reason: str
+    message: str
+
+
+@attrs.frozen
+class Settled:
+    """The machine is up. ``consolidatable`` says whether it may be looked at for disruption; look again after
+    ``retry_after_s``."""
+
+    consolidatable: bool
+    retry_after_s: float | None = None
+
+
+@attrs.frozen
+class Drain:
+    """Pods to evict now, and pods to wait for; the node is drained when both are empty."""
+
+    evict: tuple[Pod, ...] = ()
+    waiting: tuple[Pod, ...] = ()
+
+    @property
+    def is_done(self) -> bool:
+        return not self.evict and not self.waiting
+
+
+Step = AddFinalizer | Launch | Register | Initialize | Wait | GiveUp | Settled

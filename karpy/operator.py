@@ -1,0 +1,83 @@
+"""The reference controller, put together: state, clouds and controllers around one API server.
+
+The operator does not run anything itself: a loop feeds `state` with the events of `kinds` and calls `controllers`. In
+`karpy.sim` that is one seeded loop on virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from karpy.clock import Clock, SystemClock
+from karpy.cloud.provider import CloudProvider
+from karpy.cloud.routing import Clouds
+from karpy.controllers.base import Controller
+from karpy.controllers.disruption import Disruption
+from karpy.controllers.nodeclaim import NodeClaimLifecycle
+from karpy.controllers.nodeclass import NodeClassStatusWriter
+from karpy.controllers.nodepool import PoolStatus
+from karpy.controllers.podevents import PodEvents
+from karpy.controllers.provisioning import Provisioner
+from karpy.controllers.shared import Shared
+from karpy.controllers.termination import NodeTermination
+from karpy.kube.client import KubeClient
+from karpy.kube.recorder import EventRecorder
+from karpy.objects.kinds import NODE_POOL, PROVISIONER, Kind
+from karpy.settings import Settings
+from karpy.state.cluster import ClusterState
+
+__all__ = ["Operator"]
+
+
+def _ignore(_now: float, _decision: Any) -> None:
+    """Nobody wants to know."""
+
+
+class Operator:
+    """All controllers of karpy, for the given clouds.
+
+    ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger.
+    """
+
+    def __init__(
+        self,
+        *,
+        kube: KubeClient,
+        providers: Sequence[CloudProvider],
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+        on_decision: Callable[[float, Any], None] = _ignore,
+        log: Any = None,
+    ) -> None:
+        clock = clock or SystemClock()
+        self.clouds = Clouds(providers)
+        self.state = ClusterState(self.clouds.kinds)
+        self.recorder = EventRecorder(kube, clock)
+        shared = Shared(
+            kube=kube,
+            clouds=self.clouds,
+            state=self.state,
+            clock=clock,
+            settings=settings or Settings(),
+            recorder=self.recorder,
+            on_decision=on_decision,
+            log=log if log is not None else structlog.get_logger("karpy"),
+        )
+        self.controllers: tuple[Controller, ...] = (
+            *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
+            PoolStatus(shared, NODE_POOL),
+            PoolStatus(shared, PROVISIONER),
+            Provisioner(shared),
+            NodeClaimLifecycle(shared),
+            PodEvents(shared),
+            NodeTermination(shared),
+            Disruption(shared),
+        )
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds whose events have to be fed to `state`, before controllers see them."""
+        return tuple(dict.fromkeys((*ClusterState.KINDS, *self.clouds.kinds)))
