@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import attrs
-import msgspec
 
 from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.shared import Shared
@@ -18,7 +17,7 @@ from karpy.disruption.engine import next_command, still_valid
 from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
 from karpy.objects.kinds import NODE, NODE_CLAIM
-from karpy.objects.meta import Condition
+from karpy.objects.meta import Condition, to_wire
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import CONSOLIDATABLE, DISRUPTION_REASON, INITIALIZED, NodeClaim
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -159,7 +158,7 @@ class Disruption:
     def _patch_taints(self, node: Node, taints: Sequence[object]) -> None:
         patch = {
             "metadata": {"resourceVersion": node.metadata.resource_version},
-            "spec": {"taints": msgspec.to_builtins(taints)},
+            "spec": {"taints": to_wire(taints)},
         }
         self._shared.kube.patch(NODE, node.name, patch)
 
@@ -173,5 +172,5 @@ class Disruption:
 
 def _when_it_matters(event: WatchEvent) -> tuple[Request, ...]:
     conditions = (event.object.get("status") or {}).get("conditions") or ()
-    matters = any(c["type"] in (CONSOLIDATABLE, INITIALIZED) and c["status"] == "True" for c in conditions)
+    matters = any(c.get("type") in (CONSOLIDATABLE, INITIALIZED) and c.get("status") == "True" for c in conditions)
     return singleton(event) if matters or event.type is EventType.DELETED else ()

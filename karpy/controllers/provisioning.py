@@ -54,10 +54,12 @@ class Provisioner:
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
         snapshot = self._shared.state.snapshot()
-        waiting = snapshot.to_place
-        if not waiting:
+        if not snapshot.to_place:
             self._batch = None
             return DONE
+        waiting = [pod for pod in snapshot.to_place if not self._is_held(pod, snapshot)]
+        if not waiting:
+            return Result(requeue_after_s=_RETRY_S)
         delay = self._until_complete(waiting)
         if delay > 0:
             return Result(requeue_after_s=delay)
@@ -65,6 +67,14 @@ class Provisioner:
         self._provision(snapshot)
         # Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen.
         return Result(requeue_after_s=_RETRY_S)
+
+    def _is_held(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether a machine that was planned for the pod is still coming up, or so fresh that it may not have seen it."""
+        claim = snapshot.assignments.get(pod.metadata.uid)
+        view = snapshot.machine(claim) if claim is not None else None
+        if view is None or view.is_leaving:
+            return False
+        return not view.is_initialized or view.nominated_until > self._shared.clock.now()
 
     def _until_complete(self, waiting: Iterable[Pod]) -> float:
         """Seconds until the batch may be closed: idle for a while, or open for long enough."""
@@ -89,8 +99,12 @@ class Provisioner:
         for nomination in plan.nominations:
             view = snapshot.node(nomination.node)
             if view is not None and view.claim is not None:
-                self._nominate(view.claim.name, nomination.pod_uids)
-                self._tell_nominated(nomination.pods, pods, f"node/{nomination.node}" if view.node else view.claim.name)
+                claim = view.claim.name
+                news = [key for key in nomination.pods if snapshot.assignments.get(pods[key].metadata.uid) != claim]
+                self._nominate(claim, nomination.pod_uids)
+                self._tell_nominated(
+                    news, pods, f"nodeclaim/{claim}" + (f", node/{view.name}" if view.is_registered else "")
+                )
         for part in plan.unschedulable:
             for key in part.pods:
                 shared.recorder.warning(

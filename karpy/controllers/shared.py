@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
-import msgspec
 
 from karpy.clock import Clock
 from karpy.cloud.routing import Clouds
@@ -14,7 +13,7 @@ from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.lifecycle.conditions import with_condition
 from karpy.objects.kinds import NODE_CLAIM
-from karpy.objects.meta import Condition
+from karpy.objects.meta import Condition, to_wire
 from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED, NodeClaim
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.settings import Settings
@@ -62,7 +61,7 @@ def conditions_patch(resource_version: str, conditions: tuple[Condition, ...], *
     """A merge patch for the status of an object; conditions are one list, so it is tied to the version that was read."""
     return {
         "metadata": {"resourceVersion": resource_version},
-        "status": {"conditions": msgspec.to_builtins(conditions), **fields},
+        "status": {"conditions": to_wire(conditions), **fields},
     }
 
 

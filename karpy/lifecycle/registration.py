@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from karpy import labels
 from karpy.objects.kinds import NODE_CLAIM
-from karpy.objects.meta import OwnerReference
+from karpy.objects.meta import OwnerReference, to_wire
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.taints import UNREGISTERED, merge_taints
@@ -30,7 +28,7 @@ def registration_patch(claim: NodeClaim, node: Node) -> dict[str, Any]:
             "labels": {**claim.labels, labels.REGISTERED: "true"},
             "annotations": dict(claim.metadata.annotations or {}),
             "finalizers": sorted({*node.metadata.finalizers, labels.TERMINATION_FINALIZER}),
-            "ownerReferences": msgspec.to_builtins((owner,)),
+            "ownerReferences": to_wire((owner,)),
         },
-        "spec": {"taints": msgspec.to_builtins(taints)},
+        "spec": {"taints": to_wire(taints)},
     }

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import msgspec
-
 from karpy import labels
 from karpy.lifecycle.step import Drain
+from karpy.objects.meta import to_wire
 from karpy.objects.node import Node
 from karpy.objects.pod import Pod
 from karpy.taints import DISRUPTED, untolerated
@@ -28,7 +27,7 @@ def termination_patch(node: Node) -> dict[str, Any] | None:
     taints = [taint for taint in node.spec.taints if taint.key != DISRUPTED.key]
     return {
         "metadata": {"resourceVersion": node.metadata.resource_version, "labels": exclude},
-        "spec": {"taints": msgspec.to_builtins([*taints, DISRUPTED])},
+        "spec": {"taints": to_wire([*taints, DISRUPTED])},
     }
 
 

@@ -15,7 +15,16 @@ import msgspec
 from karpy.clock import format_time, parse_time
 from karpy.errors import InvalidObject
 
-__all__ = ["Condition", "ObjectMeta", "OwnerReference", "decode", "describe", "find_condition", "set_condition"]
+__all__ = [
+    "Condition",
+    "ObjectMeta",
+    "OwnerReference",
+    "decode",
+    "describe",
+    "find_condition",
+    "set_condition",
+    "to_wire",
+]
 
 T = TypeVar("T")
 
@@ -83,7 +92,7 @@ class Condition(Wire, frozen=True):
     """One line of ``status.conditions``."""
 
     type: str
-    status: str = "Unknown"
+    status: str = ""
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
@@ -145,3 +154,8 @@ def describe(data: Mapping[str, Any] | bytes) -> str:
         else []
     )
     return "/".join(str(part) for part in (data.get("kind") or "object", *names) if part)
+
+
+def to_wire(value: Any) -> Any:
+    """A value of this package, or a sequence of them, as plain JSON: dictionaries, lists, strings and numbers."""
+    return msgspec.json.decode(msgspec.json.encode(value))

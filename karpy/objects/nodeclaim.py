@@ -12,7 +12,7 @@ from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.duration import format_duration, parse_duration, parse_optional_duration
 from karpy.objects.kinds import NODE_CLAIM
-from karpy.objects.meta import Condition, ObjectMeta, OwnerReference, Wire, decode, describe, find_condition
+from karpy.objects.meta import Condition, ObjectMeta, OwnerReference, Wire, decode, describe, find_condition, to_wire
 from karpy.objects.nodepool import DEFAULT_EXPIRE_AFTER_S, NodeClassRef, WireRequirement, at, read_requirements
 from karpy.requirements import Requirements
 from karpy.resources import Resources
@@ -69,19 +69,19 @@ class NodeClaim:
         spec: dict[str, Any] = {
             "requirements": self.requirements.to_selectors(),
             "resources": {"requests": self.requests.to_dict()},
-            "nodeClassRef": msgspec.to_builtins(self.node_class),
+            "nodeClassRef": to_wire(self.node_class),
             "expireAfter": format_duration(self.expire_after_s),
         }
         if self.taints:
-            spec["taints"] = msgspec.to_builtins(self.taints)
+            spec["taints"] = to_wire(self.taints)
         if self.startup_taints:
-            spec["startupTaints"] = msgspec.to_builtins(self.startup_taints)
+            spec["startupTaints"] = to_wire(self.startup_taints)
         if self.termination_grace_period_s is not None:
             spec["terminationGracePeriod"] = format_duration(self.termination_grace_period_s)
         return {
             "apiVersion": NODE_CLAIM.api_version,
             "kind": NODE_CLAIM.kind,
-            "metadata": msgspec.to_builtins(self.metadata),
+            "metadata": to_wire(self.metadata),
             "spec": spec,
         }
 

@@ -54,7 +54,7 @@ class _Run:
     snapshot: Snapshot
     catalog: Catalog
     nodes: list[ExistingNode] = attrs.field(init=False)
-    by_name: dict[str, ExistingNode] = attrs.field(init=False)
+    by_claim: dict[str, ExistingNode] = attrs.field(init=False)
     templates: tuple[Template, ...] = attrs.field(init=False)
     remaining: dict[str, Resources | None] = attrs.field(init=False)
     has_preferences_in_taints: bool = attrs.field(init=False)
@@ -65,7 +65,7 @@ class _Run:
     def __attrs_post_init__(self) -> None:
         daemons = daemons_of(self.snapshot.daemon_sets)
         self.nodes = existing_nodes(self.snapshot, daemons)
-        self.by_name = {node.view.name: node for node in self.nodes}
+        self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
         self.templates = templates_for(self.snapshot.pools, self.catalog, daemons)
         self.remaining = remaining_limits(self.snapshot, self.catalog)
         taints = (taint for template in self.templates for taint in template.taints)
@@ -96,18 +96,10 @@ class _Run:
             return pod_class.pods
         waiting = []
         for pod in pod_class.pods:
-            node = self.by_name.get(self._planned_name(assigned.get(pod.metadata.uid)))
+            node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
             if node is None or not node.add(pod, pod_class):
                 waiting.append(pod)
         return waiting
-
-    def _planned_name(self, claim: str | None) -> str:
-        if claim is None or claim in self.by_name:
-            return claim or ""
-        joined = (
-            node.view.name for node in self.nodes if node.view.claim is not None and node.view.claim.name == claim
-        )
-        return next(joined, "")
 
     def _on_existing(self, pod_class: PodClass, waiting: list[Pod]) -> list[Pod]:
         placed = 0

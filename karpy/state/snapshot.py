@@ -201,6 +201,10 @@ class Snapshot:
         """The view of this name: a node's, or a claim's that has not joined."""
         return next((view for view in self.nodes if view.name == name), None)
 
+    def machine(self, claim: str) -> NodeView | None:
+        """The view of the machine that this claim stands for."""
+        return next((view for view in self.nodes if view.claim is not None and view.claim.name == claim), None)
+
     def pool(self, name: str) -> NodePool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
 
