@@ -103,10 +103,12 @@ class Disruption:
             raw = shared.kube.create(NODE_CLAIM, new_claim(launch, shared.clouds.labels))
             shared.state.apply(WatchEvent(EventType.ADDED, NODE_CLAIM, raw))
             name: str = raw["metadata"]["name"]
-            until = shared.clock.now() + shared.settings.replacement_timeout_s
-            shared.state.nominate(name, launch.pod_uids, until=until)
+            shared.state.nominate(name, launch.pod_uids, until=self._nominated_until())
             shared.log.info("created nodeclaim", NodePool=launch.pool.name, NodeClaim=name)
             yield name
+
+    def _nominated_until(self) -> float:
+        return self._shared.clock.now() + self._shared.settings.nomination_window_s
 
     def _continue(self, under_way: _UnderWay) -> Result:
         shared, command = self._shared, under_way.command
@@ -117,6 +119,8 @@ class Disruption:
             return Result(shared.settings.disruption_poll_s)
         if not all(claim is not None and claim.is_initialized for claim in claims):
             return Result(_WATCH_REPLACEMENTS_S)
+        for name in under_way.replacements:  # its pods come only now
+            shared.state.nominate(name, (), until=self._nominated_until())
         for claim, node in self._members(command):
             why = command.reason.value
             shared.recorder.normal(NODE, node.metadata, "DisruptionTerminating", f"Disrupting Node: {why}")

@@ -30,7 +30,7 @@ from karpy.objects.nodeclaim import (
     NodeClaim,
 )
 from karpy.objects.watchevent import WatchEvent
-from karpy.state.catalogs import with_catalog
+from karpy.state.catalogs import types_of
 
 __all__ = ["NodeClaimLifecycle"]
 
@@ -68,9 +68,8 @@ class NodeClaimLifecycle:
 
     def _advance(self, claim: NodeClaim, provider: CloudProvider) -> Result:
         shared = self._shared
-        snapshot_pool = shared.state.snapshot().pool(claim.pool)
         node = shared.state.node_of(claim)
-        step = next_step(claim, node, snapshot_pool, now=shared.clock.now(), settings=shared.settings)
+        step = next_step(claim, node, shared.state.pool(claim.pool), now=shared.clock.now(), settings=shared.settings)
         match step:
             case AddFinalizer():
                 self._hold(claim)
@@ -154,11 +153,13 @@ class NodeClaimLifecycle:
 
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         shared = self._shared
-        snapshot, catalog = with_catalog(shared.state.snapshot(), shared.clouds)
-        node_class = snapshot.node_classes.get(claim.node_class)
+        pool = shared.state.pool(claim.pool)
+        node_class = shared.state.node_class(claim.node_class)
         if node_class is None:
             raise NodeClassNotReady(f"node class {claim.node_class.kind}/{claim.node_class.name} was not found")
-        found = choices(claim, catalog.types.get(claim.pool) or ())
+        if pool is None:
+            raise NodeClassNotReady(f"nodepool {claim.pool!r} was not found")
+        found = choices(claim, types_of(pool, node_class, shared.clouds))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
         return provider.create(claim, node_class, found)

@@ -16,7 +16,7 @@ from karpy.objects.meta import Condition, ObjectMeta, decode
 from karpy.objects.nodepool import NodePool
 from karpy.objects.watchevent import WatchEvent
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
-from karpy.state.snapshot import InvalidPool, Snapshot
+from karpy.state.snapshot import InvalidPool
 
 __all__ = ["PoolStatus"]
 
@@ -25,6 +25,7 @@ NODE_CLASS_READY = "NodeClassReady"
 _ROOT = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
 _ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
 _RECHECK_S = 60.0
+_COUNT_EVERY_S = 5.0
 
 
 class PoolStatus:
@@ -33,6 +34,7 @@ class PoolStatus:
     def __init__(self, shared: Shared, kind: Kind) -> None:
         self._shared = shared
         self._kind = kind
+        self._counted: dict[str, float] = {}
         self.name = f"{kind.kind.lower()}.status"
 
     @property
@@ -41,27 +43,57 @@ class PoolStatus:
         return (Source(self._kind, by_name), Source(NODE_CLAIM, _pool_of_claim), *classes)
 
     def _all_pools(self, _event: WatchEvent) -> tuple[Request, ...]:
-        snapshot = self._shared.state.snapshot()
-        return tuple(Request(pool.name) for pool in snapshot.pools if pool.origin == self._kind)
+        return tuple(Request(pool.name) for pool in self._shared.state.pools() if pool.origin == self._kind)
 
     def reconcile(self, request: Request) -> Result:
-        snapshot = self._shared.state.snapshot()
-        for invalid in snapshot.invalid_pools:
+        state = self._shared.state
+        for invalid in state.invalid_pools():
             if (invalid.origin, invalid.name) == (self._kind, request.name):
                 self._refuse(invalid)
                 return DONE
-        pool = next((p for p in snapshot.pools if (p.origin, p.name) == (self._kind, request.name)), None)
+        pool = next((p for p in state.pools() if (p.origin, p.name) == (self._kind, request.name)), None)
         if pool is None:
+            self._counted.pop(request.name, None)
             return DONE
         provider = self._shared.clouds.serving(pool.node_class)
         if provider is None and pool.node_class.kind:
             return DONE  # another autoscaler's
-        ready = self._node_class_ready(pool, provider, snapshot)
-        self._write(pool, ready, snapshot)
-        return DONE if ready.is_true else Result(_RECHECK_S)
+        return self._report(pool, provider)
 
-    def _node_class_ready(self, pool: NodePool, provider: CloudProvider | None, snapshot: Snapshot) -> Condition:
-        raw = snapshot.node_classes.get(pool.node_class)
+    def _report(self, pool: NodePool, provider: CloudProvider | None) -> Result:
+        """Conditions at once; counters, which every claim moves, at most every few seconds."""
+        now = self._shared.clock.now()
+        ready = self._node_class_ready(pool, provider)
+        valid = Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")
+        conditions = with_condition(pool.conditions, valid, _ROOT, now=now)
+        conditions = with_condition(conditions, ready, _ROOT, now=now)
+        wait = self._counted.get(pool.name, -_COUNT_EVERY_S) + _COUNT_EVERY_S - now
+        if conditions == pool.conditions and wait > 0:
+            return Result(wait)
+        counters = self._count(pool)
+        self._counted[pool.name] = now
+        if conditions != pool.conditions or counters != {name: pool.counters[name] for name in counters}:
+            patch = conditions_patch(pool.metadata.resource_version, conditions, **counters)
+            self._shared.kube.patch(self._kind, pool.name, patch, subresource="status")
+        if ready.is_true:
+            return DONE
+        told = f"{NODE_CLASS_READY}: {ready.reason}: {ready.message}"
+        self._shared.recorder.warning(self._kind, pool.metadata, NODE_CLASS_READY, told)
+        return Result(_RECHECK_S)
+
+    def _count(self, pool: NodePool) -> dict[str, Any]:
+        """Capacity of the pool's machines that are not leaving; the usual resources are always there, if only as zero."""
+        views = self._shared.state.snapshot().nodes
+        held = _ALWAYS_COUNTED + total(
+            view.capacity for view in views if view.pool == pool.name and not view.is_leaving
+        )
+        counters: dict[str, Any] = {"resources": held.to_dict()}
+        if self._kind == NODE_POOL:
+            counters["nodes"] = held[NODES]
+        return counters
+
+    def _node_class_ready(self, pool: NodePool, provider: CloudProvider | None) -> Condition:
+        raw = self._shared.state.node_class(pool.node_class)
         if raw is None or provider is None:
             return Condition(NODE_CLASS_READY, "False", "NodeClassNotFound", "NodeClass not found on cluster")
         if raw["metadata"].get("deletionTimestamp") and self._kind != PROVISIONER:
@@ -73,23 +105,6 @@ class PoolStatus:
         if status.ready:
             return Condition(NODE_CLASS_READY, "True", NODE_CLASS_READY, "")
         return Condition(NODE_CLASS_READY, "False", status.reason or "NodeClassNotReady", status.message)
-
-    def _write(self, pool: NodePool, ready: Condition, snapshot: Snapshot) -> None:
-        shared, now = self._shared, self._shared.clock.now()
-        valid = Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")
-        conditions = with_condition(pool.conditions, valid, _ROOT, now=now)
-        conditions = with_condition(conditions, ready, _ROOT, now=now)
-        held = _held(pool, snapshot)
-        counters: dict[str, Any] = {"resources": held.to_dict()}
-        if self._kind == NODE_POOL:
-            counters["nodes"] = held[NODES]
-        if conditions == pool.conditions and counters.items() <= dict(pool.counters).items():
-            return
-        patch = conditions_patch(pool.metadata.resource_version, conditions, **counters)
-        shared.kube.patch(self._kind, pool.name, patch, subresource="status")
-        if not ready.is_true and ready.reason != "AwaitingReconciliation":
-            told = f"{NODE_CLASS_READY}: {ready.reason}: {ready.message}"
-            shared.recorder.warning(self._kind, pool.metadata, NODE_CLASS_READY, told)
 
     def _refuse(self, invalid: InvalidPool) -> None:
         """A pool that cannot be read gets a condition and an event that say why; the others go on."""
@@ -109,9 +124,3 @@ class PoolStatus:
 def _pool_of_claim(event: WatchEvent) -> tuple[Request, ...]:
     name = (event.object["metadata"].get("labels") or {}).get(labels.NODEPOOL)
     return (Request(name),) if name else ()
-
-
-def _held(pool: NodePool, snapshot: Snapshot) -> Resources:
-    """Capacity of the pool's machines that are not leaving; the usual resources are always there, if only as zero."""
-    views = (view for view in snapshot.nodes if view.pool == pool.name and not view.is_leaving)
-    return _ALWAYS_COUNTED + total(view.capacity for view in views)

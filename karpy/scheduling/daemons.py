@@ -76,9 +76,9 @@ def _types_for(
 ) -> int:
     mask = 0
     for wanted in daemon.constraints:
-        if untolerated(taints, wanted.tolerations) is None:
-            if requirements.compatible(wanted.requirements, well_known) is None:
-                mask |= columns.allowing(wanted.requirements)
+        tolerated = untolerated(taints, wanted.tolerations) is None
+        if tolerated and requirements.compatible(wanted.requirements, well_known) is None:
+            mask |= columns.allowing(wanted.requirements)
     return mask
 
 

@@ -68,6 +68,7 @@ class ClusterState:
         self._nominated: dict[str, float] = {}
         self._assignments: dict[str, str] = {}
         self._views: dict[str, NodeView] = {}
+        self._resolved_pools: tuple[NodePool, ...] | None = None
         self._snapshot: Snapshot | None = None
 
     @classmethod
@@ -114,6 +115,7 @@ class ClusterState:
         elif kind == kinds.POD_DISRUPTION_BUDGET:
             _put(self._budgets, key, None if raw is None else decode(raw, PodDisruptionBudget))
         else:
+            self._resolved_pools = None
             # A Provisioner with an inline provider is a pool and its own node class.
             if kind in _POOL_READERS:
                 _put(self._pools, (kind, key), None if raw is None else _read_pool(kind, key, raw))
@@ -243,6 +245,22 @@ class ClusterState:
     def node_class(self, ref: NodeClassRef) -> Mapping[str, Any] | None:
         return self._node_classes.get(ref)
 
+    def pools(self) -> tuple[NodePool, ...]:
+        """The pools that can be read, in the order in which they are tried, each with its node class named in full."""
+        with self._lock:
+            if self._resolved_pools is None:
+                found = (self._resolved(pool) for pool in self._pools.values() if isinstance(pool, NodePool))
+                self._resolved_pools = tuple(sorted(found, key=lambda pool: pool.order))
+            return self._resolved_pools
+
+    def pool(self, name: str) -> NodePool | None:
+        return next((pool for pool in self.pools() if pool.name == name), None)
+
+    def invalid_pools(self) -> tuple[InvalidPool, ...]:
+        """The pools that cannot be read, and why."""
+        with self._lock:
+            return tuple(pool for pool in self._pools.values() if isinstance(pool, InvalidPool))
+
     def snapshot(self) -> Snapshot:
         """The present picture; the same object again while nothing changed."""
         with self._lock:
@@ -251,13 +269,12 @@ class ClusterState:
             return self._snapshot
 
     def _take_snapshot(self) -> Snapshot:
-        pools = [self._resolved(pool) for pool in self._pools.values() if isinstance(pool, NodePool)]
         return Snapshot(
             version=self._version,
             nodes=tuple(sorted(self._all_views(), key=lambda view: (not view.is_initialized, view.name))),
             pending=tuple(self._pending[key] for key in sorted(self._pending)),
-            pools=tuple(sorted(pools, key=lambda pool: pool.order)),
-            invalid_pools=tuple(pool for pool in self._pools.values() if isinstance(pool, InvalidPool)),
+            pools=self.pools(),
+            invalid_pools=self.invalid_pools(),
             node_classes=dict(self._node_classes),
             daemon_sets=tuple(self._daemon_sets[key] for key in sorted(self._daemon_sets)),
             budgets=tuple(self._budgets[key] for key in sorted(self._budgets)),
