@@ -1,0 +1,137 @@
+"""karpy decides which machines a Kubernetes cluster needs for the pods that wait, and which it no longer needs.
+
+The names below are the public ones. Each is imported when it is first used, so that ``import karpy`` costs next to nothing;
+everything else can be reached in its own module, but may change.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from karpy.cloud.instancetype import Catalog, InstanceType, InstanceTypes, Offering, Overhead
+    from karpy.cloud.model import CloudModel, load_models
+    from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext
+    from karpy.cloud.registry import available_providers, load_provider
+    from karpy.controllers.base import Controller, Request, Result
+    from karpy.errors import (
+        CreateFailed,
+        InsufficientCapacity,
+        InternalError,
+        InvalidObject,
+        KarpyError,
+        KubeError,
+        NodeClaimNotFound,
+        NodeClassNotReady,
+        PluginError,
+        ProviderError,
+        Throttled,
+    )
+    from karpy.labels import LabelSpec
+    from karpy.objects.manifest import read_manifests
+    from karpy.objects.node import Node
+    from karpy.objects.nodeclaim import NodeClaim
+    from karpy.objects.nodepool import NodePool
+    from karpy.objects.pod import Pod
+    from karpy.operator import Operator
+    from karpy.requirements import Requirement, Requirements
+    from karpy.resources import Resources
+    from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
+    from karpy.scheduling.scheduler import solve
+    from karpy.settings import Settings
+    from karpy.state.cluster import ClusterState
+    from karpy.state.snapshot import NodeView, Snapshot
+    from karpy.taints import Taint, Toleration
+
+__all__ = [
+    "Catalog",
+    "CloudModel",
+    "CloudProvider",
+    "ClusterState",
+    "Controller",
+    "CreateFailed",
+    "Instance",
+    "InstanceType",
+    "InstanceTypes",
+    "InsufficientCapacity",
+    "InternalError",
+    "InvalidObject",
+    "KarpyError",
+    "KubeError",
+    "LabelSpec",
+    "Launch",
+    "Node",
+    "NodeClaim",
+    "NodeClaimNotFound",
+    "NodeClassNotReady",
+    "NodeClassStatus",
+    "NodePool",
+    "NodeView",
+    "Nomination",
+    "Offering",
+    "Operator",
+    "Overhead",
+    "Plan",
+    "PluginError",
+    "Pod",
+    "ProviderContext",
+    "ProviderError",
+    "Request",
+    "Requirement",
+    "Requirements",
+    "Resources",
+    "Result",
+    "Settings",
+    "Snapshot",
+    "Taint",
+    "Throttled",
+    "Toleration",
+    "Unschedulable",
+    "available_providers",
+    "load_models",
+    "load_provider",
+    "read_manifests",
+    "solve",
+]
+
+_HOMES = {
+    "karpy.cloud.instancetype": ("Catalog", "InstanceType", "InstanceTypes", "Offering", "Overhead"),
+    "karpy.cloud.model": ("CloudModel", "load_models"),
+    "karpy.cloud.provider": ("CloudProvider", "Instance", "NodeClassStatus", "ProviderContext"),
+    "karpy.cloud.registry": ("available_providers", "load_provider"),
+    "karpy.controllers.base": ("Controller", "Request", "Result"),
+    "karpy.errors": (
+        *("CreateFailed", "InsufficientCapacity", "InternalError", "InvalidObject", "KarpyError", "KubeError"),
+        *("NodeClaimNotFound", "NodeClassNotReady", "PluginError", "ProviderError", "Throttled"),
+    ),
+    "karpy.labels": ("LabelSpec",),
+    "karpy.objects.manifest": ("read_manifests",),
+    "karpy.objects.node": ("Node",),
+    "karpy.objects.nodeclaim": ("NodeClaim",),
+    "karpy.objects.nodepool": ("NodePool",),
+    "karpy.objects.pod": ("Pod",),
+    "karpy.operator": ("Operator",),
+    "karpy.requirements": ("Requirement", "Requirements"),
+    "karpy.resources": ("Resources",),
+    "karpy.scheduling.plan": ("Launch", "Nomination", "Plan", "Unschedulable"),
+    "karpy.scheduling.scheduler": ("solve",),
+    "karpy.settings": ("Settings",),
+    "karpy.state.cluster": ("ClusterState",),
+    "karpy.state.snapshot": ("NodeView", "Snapshot"),
+    "karpy.taints": ("Taint", "Toleration"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'karpy' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value  # the next look-up finds it without coming here
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__"]

@@ -40,7 +40,7 @@ def bits(mask: int) -> Iterator[int]:
 class OfferingChoice(NamedTuple):
     """The offerings that some requirements allow: who has one, and types by their cheapest one.
 
-    ``by_price`` holds (price, bit) in ascending order.
+    ``by_price`` holds (price, bit) in ascending order, ties by the type's name.
     """
 
     mask: int
@@ -118,7 +118,8 @@ class TypeColumns:
                     if price < best.get(bit, math.inf) or bit not in best:
                         best[bit] = price
         mask = sum(1 << bit for bit in best)
-        return OfferingChoice(mask, tuple(sorted((price, bit) for bit, price in best.items())))
+        ranked = sorted(best.items(), key=lambda held: (held[1], self.types[held[0]].name))
+        return OfferingChoice(mask, tuple((price, bit) for bit, price in ranked))
 
     def allowed_values(self, key: str, mask: int, requirements: Requirements) -> tuple[str, ...]:
         """Values of an offering key (zone, capacity type) that available, allowed offerings of these types have, sorted."""

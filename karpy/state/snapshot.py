@@ -187,7 +187,7 @@ class Snapshot:
         Raises:
             InvalidObject: a pod or node cannot be read.
         """
-        from karpy.state.cluster import ClusterState  # noqa: PLC0415  (the state makes snapshots, and so imports this)
+        from karpy.state.cluster import ClusterState
 
         return ClusterState.of(objects, tuple(node_class_kinds)).snapshot()
 
