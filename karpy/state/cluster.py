@@ -301,6 +301,12 @@ class ClusterState:
             self._views[key] = view
         return view
 
+    def _kinds_for(self, pool: NodePool) -> tuple[Kind, ...]:
+        """Node class kinds in the order in which a bare name is looked up: a Provisioner means those of its own time."""
+        if pool.origin != kinds.PROVISIONER:
+            return self.node_class_kinds
+        return tuple(sorted(self.node_class_kinds, key=lambda kind: "alpha" not in kind.version))
+
     def _resolved(self, pool: NodePool) -> NodePool:
         """``pool`` with group and kind of its node class filled in."""
         ref = pool.node_class
@@ -308,7 +314,7 @@ class ClusterState:
             return pool
         fitting = [
             NodeClassRef(kind.group, kind.kind, ref.name)
-            for kind in self.node_class_kinds
+            for kind in self._kinds_for(pool)
             if ref.group in ("", kind.group) and ref.kind in ("", kind.kind) and kind not in _POOL_READERS
         ]
         if not fitting:

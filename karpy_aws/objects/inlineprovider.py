@@ -1,0 +1,73 @@
+"""``spec.provider`` of a Provisioner (``karpenter.sh/v1alpha5``): the AWS block inline, as Karpenter 0.5 knew it.
+
+The Provisioner object itself is the node class. Unknown fields are refused, as then: a misspelt key must not pass unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from karpy.errors import InvalidObject
+from karpy.objects.kinds import PROVISIONER
+from karpy.objects.meta import ObjectMeta, Wire, decode
+from karpy_aws.objects.nodeclass import NodeClass
+from karpy_aws.objects.nodetemplate import NodeTemplateSpec, build, check_block
+
+__all__ = ["read_inline_provider"]
+
+_PATH: Final = "spec.provider"
+_TEMPLATE_ONLY: Final = frozenset({"userData", "amiSelector", "detailedMonitoring"})
+_ACCEPTED: Final = sorted(
+    {field.encode_name for field in msgspec.structs.fields(NodeTemplateSpec)} - _TEMPLATE_ONLY | {"apiVersion", "kind"}
+)
+
+
+class _Spec(Wire, frozen=True):
+    provider: dict[str, Any] | None = None
+
+
+class _Provisioner(Wire, frozen=True):
+    metadata: ObjectMeta
+    spec: _Spec = _Spec()
+
+
+def read_inline_provider(data: Mapping[str, Any]) -> NodeClass:
+    """Read the inline provider of a Provisioner.
+
+    Selectors that are not given stay empty; the cluster's own tag ``kubernetes.io/cluster/<name>`` is meant then.
+
+    Raises:
+        InvalidObject: naming the field path, what was found and what is accepted.
+    """
+    wire = decode(data, _Provisioner)
+    provider = wire.spec.provider
+    if provider is None:
+        raise InvalidObject("there is no inline provider", path=_PATH, accepted="an object")
+    for field in provider:
+        _check_field(field)
+    try:
+        spec = decode(provider, NodeTemplateSpec)
+    except InvalidObject as error:
+        raise error.at(path=_PATH) from None
+    if not spec.instance_profile and not spec.launch_template:
+        raise InvalidObject(
+            "it is not set", path=f"{_PATH}.instanceProfile", accepted="the name of an instance profile"
+        )
+    check_block(spec, _PATH)
+    return build(wire.metadata, PROVISIONER, spec)
+
+
+def _check_field(field: str) -> None:
+    if field in _ACCEPTED:
+        return
+    if field in _TEMPLATE_ONLY:
+        raise InvalidObject(
+            "only an AWSNodeTemplate may have it", path=f"{_PATH}.{field}", accepted=", ".join(_ACCEPTED)
+        )
+    near = get_close_matches(field, _ACCEPTED, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise InvalidObject(f"unknown field{hint}", path=f"{_PATH}.{field}", accepted=", ".join(_ACCEPTED))
