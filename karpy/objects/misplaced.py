@@ -103,7 +103,18 @@ def _closest(key: str, names: Mapping[str, Any]) -> str | None:
     if key.lower() in folded:
         return folded[key.lower()]
     close = difflib.get_close_matches(key, list(names), n=1, cutoff=_CLOSE)
-    return close[0] if close else None
+    return close[0] if close else next((name for name in names if _is_one_slip(key, name)), None)
+
+
+def _is_one_slip(written: str, meant: str) -> bool:
+    """Whether two short words differ by a letter too many, too few or wrong, or by two that changed places."""
+    if min(len(written), len(meant)) < 3 or abs(len(written) - len(meant)) > 1:
+        return False
+    head = next(
+        (i for i, (a, b) in enumerate(zip(written, meant, strict=False)) if a != b), len(min(written, meant, key=len))
+    )
+    a, b = written[head:], meant[head:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
 def _home(key: str, value: Any, places: Sequence[Place]) -> Place | None:

@@ -1,0 +1,126 @@
+"""Admission: what depends on other objects when something is created (its namespace, priority classes, service addresses)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from karpy.sim.api import status
+from karpy.sim.api.resources import Resource
+from karpy.sim.api.store import Store
+
+__all__ = ["Admission"]
+
+Object = dict[str, Any]
+
+_NAMESPACES = ("", "namespaces")
+_PRIORITIES = ("scheduling.k8s.io", "priorityclasses")
+
+
+class Admission:
+    """The checks and additions that a new object passes before its own rules are looked at."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._next_address = 0
+
+    def admit_namespace(self, resource: Resource, meta: Mapping[str, Any]) -> None:
+        """Refuse objects in a namespace that does not exist, or that is being deleted."""
+        if not resource.namespaced:
+            return
+        namespaces = self._store.existing(_NAMESPACES)
+        name = meta["namespace"]
+        record = namespaces.get("", name) if namespaces is not None else None
+        if namespaces is None or record is None:
+            if namespaces is not None:
+                raise status.not_found(namespaces.resource, name)
+            return
+        if "deletionTimestamp" in record.object["metadata"]:
+            why = f"unable to create new content in namespace {name} because it is being terminated"
+            cause = {"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated"}
+            raise status.forbidden(resource, meta["name"], why, [{**cause, "field": "metadata.namespace"}])
+
+    def admit(self, resource: Resource, obj: Object) -> Object:
+        """``obj`` with what other objects or the cluster add to it."""
+        match resource.key:
+            case ("", "pods"):
+                return self._priority(resource, _service_account(obj))
+            case ("", "namespaces"):
+                spec = obj.get("spec") or {}
+                return {**obj, "spec": {**spec, "finalizers": spec.get("finalizers") or ["kubernetes"]}}
+            case ("", "services"):
+                return self._address(obj)
+            case ("batch", "jobs"):
+                return _job_labels(obj)
+            case ("", "persistentvolumeclaims"):
+                return self._storage_class(obj)
+        return obj
+
+    def _priority(self, resource: Resource, pod: Object) -> Object:
+        spec = pod.get("spec") or {}
+        name = spec.get("priorityClassName")
+        classes = self._store.existing(_PRIORITIES)
+        chosen: Mapping[str, Any] | None = None
+        if name:
+            record = classes.get("", name) if classes is not None else None
+            if record is None:
+                why = f"no PriorityClass with name {name} was found"
+                raise status.forbidden(resource, pod["metadata"]["name"], why)
+            chosen = record.object
+        elif classes is not None:
+            chosen = next((each.object for each in classes.records() if each.object.get("globalDefault")), None)
+        if chosen is None or "priority" in spec:
+            return pod
+        policy = chosen.get("preemptionPolicy", "PreemptLowerPriority")
+        added = {"priority": chosen.get("value", 0), "priorityClassName": chosen["metadata"]["name"]}
+        return {**pod, "spec": {**spec, **added, "preemptionPolicy": spec.get("preemptionPolicy", policy)}}
+
+    def _address(self, service: Object) -> Object:
+        spec = service.get("spec") or {}
+        if spec.get("clusterIP") or spec.get("type") == "ExternalName":
+            return service
+        self._next_address += 1
+        high, low = divmod(self._next_address, 250)
+        address = f"10.96.{high}.{low + 1}"
+        families = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+        return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
+
+    def _storage_class(self, claim: Object) -> Object:
+        spec = claim.get("spec") or {}
+        classes = self._store.existing(("storage.k8s.io", "storageclasses"))
+        if "storageClassName" in spec or classes is None:
+            return claim
+        for record in classes.records():
+            meta = record.object["metadata"]
+            if (meta.get("annotations") or {}).get("storageclass.kubernetes.io/is-default-class") == "true":
+                return {**claim, "spec": {**spec, "storageClassName": meta["name"]}}
+        return claim
+
+
+def _service_account(pod: Object) -> Object:
+    spec = pod.get("spec") or {}
+    if spec.get("serviceAccountName"):
+        return pod
+    return {**pod, "spec": {**spec, "serviceAccountName": "default", "serviceAccount": "default"}}
+
+
+def _job_labels(job: Object) -> Object:
+    spec, meta = job.get("spec") or {}, job["metadata"]
+    if spec.get("manualSelector") or not spec.get("template"):
+        return job
+    uid, name = meta["uid"], meta["name"]
+    labels = {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid,
+        "job-name": name,
+    }
+    template = spec["template"]
+    template_meta = template.get("metadata") or {}
+    labelled = {**template, "metadata": {**template_meta, "labels": {**(template_meta.get("labels") or {}), **labels}}}
+    selector = {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    return {
+        **job,
+        "metadata": {**meta, "labels": {**labels, **(meta.get("labels") or {})}},
+        "spec": {**spec, "selector": selector, "template": labelled},
+    }

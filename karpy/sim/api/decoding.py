@@ -1,0 +1,165 @@
+"""Reading what clients send: fields that a kind does not have, and values of the wrong type.
+
+Unknown fields are dropped, with warnings or a refusal as the client asked, and with the place where they probably belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from karpy.errors import KubeError
+from karpy.objects.misplaced import misplaced
+from karpy.sim.api import schema as schemas
+from karpy.sim.api import status
+from karpy.sim.api.builtin_schema import structural_schema
+from karpy.sim.api.options import WriteOptions
+from karpy.sim.api.poddefaults import canonical_quantity
+from karpy.sim.api.resources import Resource, ResourceVersion
+
+__all__ = ["complain", "decoded"]
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def complain(
+    resource: Resource,
+    version: ResourceVersion,
+    schema: Mapping[str, Any],
+    obj: Mapping[str, Any],
+    unknown: Sequence[str],
+    options: WriteOptions,
+    *,
+    patching: bool,
+) -> None:
+    """Warn of the ``unknown`` fields of ``obj`` (paths), each with the place where it probably belongs.
+
+    Raises:
+        KubeError: the client asked for strict decoding; 400, or 422 when the object came about by a patch.
+    """
+    complaints = [f'unknown field "{path}"' for path in unknown]
+    if options.warn is not None:
+        if options.field_validation == "Warn":
+            for complaint in complaints:
+                options.warn(complaint)
+        for hint in misplaced(obj, schema):
+            if hint.belongs:
+                options.warn(str(hint))
+    if options.field_validation != "Strict":
+        return
+    why = f"strict decoding error: {', '.join(complaints)}"
+    if patching:
+        raise _bad_patch(obj, why)
+    raise status.bad_request(
+        f'{resource.kind} in version "{version.name}" cannot be handled as a {resource.kind}: {why}'
+    )
+
+
+def _bad_patch(obj: Mapping[str, Any], why: str) -> KubeError:
+    shown = _encode(_encode(obj).decode()).decode()
+    message = f"Invalid value: {shown}: {why}"
+    cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
+    return KubeError(f' "" is invalid: patch: {message}', code=422, reason="Invalid", details={"causes": [cause]})
+
+
+def decoded(
+    resource: Resource, version: ResourceVersion, obj: Mapping[str, Any], options: WriteOptions, *, patching: bool
+) -> dict[str, Any]:
+    """An object of a built-in kind as the server understands it: known fields of the right types.
+
+    Raises:
+        KubeError: 400 (422 for a patch), a value has the wrong type, or strict decoding found unknown fields.
+    """
+    known = structural_schema(resource.group, version.name, resource.kind)
+    if known is None:
+        return dict(obj)
+    _check_quantities(resource.kind, obj, known, "")
+    wrong = _wrong_type(obj, known, "", "")
+    if wrong:
+        if patching:
+            raise _bad_patch(obj, wrong)
+        raise status.bad_request(
+            f'{resource.kind} in version "{version.name}" cannot be handled as a {resource.kind}: {wrong}'
+        )
+    unknown: list[str] = []
+    pruned = schemas.prune(obj, known, unknown)
+    if unknown and options.field_validation != "Ignore":
+        complain(resource, version, known, obj, unknown, options, patching=patching)
+    return dict(pruned)
+
+
+_GO_TYPES = {"integer": "int32", "string": "string", "boolean": "bool", "number": "float64"}
+_JSON_TYPES = {bool: "bool", int: "number", float: "number", str: "string"}
+
+
+def _wrong_type(value: Any, schema: Mapping[str, Any], struct: str, path: str) -> str:
+    """What Go's decoder says about the first value of a wrong type; empty when all are right."""
+    declared = schema.get("type")
+    if value is None or declared is None:
+        return ""
+    if isinstance(value, Mapping):
+        if declared != "object":
+            return _mismatch("object", schema, struct, path)
+        return _wrong_member(value, schema, struct, path)
+    if isinstance(value, list):
+        if declared != "array":
+            return _mismatch("array", schema, struct, path)
+        found = (_wrong_type(item, schema["items"], struct, path) for item in value)
+        return next((wrong for wrong in found if wrong), "")
+    fits = {
+        "string": isinstance(value, str) or (isinstance(value, int | float) and _is_quantity(path)),
+        "integer": isinstance(value, int) and not isinstance(value, bool),
+        "number": isinstance(value, int | float) and not isinstance(value, bool),
+        "boolean": isinstance(value, bool),
+    }
+    return "" if fits.get(declared) else _mismatch(_JSON_TYPES[type(value)], schema, struct, path)
+
+
+def _wrong_member(value: Mapping[str, Any], schema: Mapping[str, Any], struct: str, path: str) -> str:
+    properties = schema.get("properties") or {}
+    struct = schema.get("title", struct)
+    for key, member in value.items():
+        inner = properties.get(key, schema.get("additionalProperties"))
+        if isinstance(inner, Mapping):
+            wrong = _wrong_type(member, inner, struct, f"{path}.{key}" if path else key)
+            if wrong:
+                return wrong
+    return ""
+
+
+_QUANTITY_MAPS = frozenset({"limits", "requests", "capacity", "allocatable", "hard", "used", "overhead", "default"})
+_QUANTITY_FIELDS = frozenset({"sizeLimit", "divisor", "value", "averageValue"})
+
+
+def _check_quantities(kind: str, value: Any, schema: Mapping[str, Any], path: str) -> None:
+    """Raises:
+    KubeError: 400, a quantity is none. The real decoder tells of these before it tells of wrong types.
+    """
+    if isinstance(value, Mapping):
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for key, member in value.items():
+            inner = properties.get(key, additional)
+            if isinstance(inner, Mapping):
+                _check_quantities(kind, member, inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        for item in value:
+            _check_quantities(kind, item, schema["items"], path)
+    elif isinstance(value, str) and _is_amount(path):
+        canonical_quantity(value, kind)
+
+
+def _is_amount(path: str) -> bool:
+    steps = path.split(".")
+    return len(steps) > 1 and steps[-2] in _QUANTITY_MAPS
+
+
+def _is_quantity(path: str) -> bool:
+    """Whether a place holds a quantity, which may be written as a number though it is declared a string."""
+    return path.rpartition(".")[2] in _QUANTITY_FIELDS or _is_amount(path)
+
+
+def _mismatch(found: str, schema: Mapping[str, Any], struct: str, path: str) -> str:
+    go_type = _GO_TYPES.get(schema.get("type", ""), schema.get("title", "map[string]string"))
+    return f"json: cannot unmarshal {found} into Go struct field {struct}.{path} of type {go_type}"

@@ -1,0 +1,319 @@
+"""What the API server fills into built-in objects, per kind, when they are created or changed.
+
+A function here gets the object as the client wants it and returns the one to store; it shares what it does not change.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from karpy.sim.api.poddefaults import (
+    canonical_quantity,
+    canonical_resources,
+    default_pod_spec,
+    default_template,
+    quality_of_service,
+)
+
+__all__ = ["INITIAL_STATUS", "default_object", "default_status", "initial_status"]
+
+Object = Mapping[str, Any]
+Default = Callable[[Object], Object]
+
+
+def _with_spec(obj: Object, defaults: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
+    spec = obj.get("spec") or {}
+    missing = {key: value for key, value in defaults.items() if spec.get(key) is None}
+    if not missing and all(spec.get(key) is value for key, value in changes.items()) and "spec" in obj:
+        return obj
+    return {**obj, "spec": {**spec, **missing, **changes}}
+
+
+def _pod(obj: Object) -> Object:
+    spec = obj.get("spec") or {}
+    filled = default_pod_spec(spec, "Pod", template=False)
+    return obj if filled is spec else {**obj, "spec": filled}
+
+
+def _workload(kind: str, defaults: Mapping[str, Any], strategy: Callable[[Object], Mapping[str, Any]]) -> Default:
+    def default(obj: Object) -> Object:
+        spec = obj.get("spec") or {}
+        changes = dict(strategy(spec))
+        if spec.get("template") is not None:
+            changes["template"] = default_template(spec["template"], kind)
+        return _with_spec(obj, defaults, changes)
+
+    return default
+
+
+def _rolling(key: str, rolling: Mapping[str, Any]) -> Callable[[Object], Mapping[str, Any]]:
+    def strategy(spec: Object) -> Mapping[str, Any]:
+        wanted = spec.get(key) or {}
+        if wanted.get("type", "RollingUpdate") != "RollingUpdate":
+            return {}
+        given = wanted.get("rollingUpdate") or {}
+        if "type" in wanted and all(name in given for name in rolling):
+            return {}
+        return {key: {"type": "RollingUpdate", **wanted, "rollingUpdate": {**rolling, **given}}}
+
+    return strategy
+
+
+def _nothing(_spec: Object) -> Mapping[str, Any]:
+    return {}
+
+
+def _job(obj: Object) -> Object:
+    spec = obj.get("spec") or {}
+    defaults: dict[str, Any] = {
+        "backoffLimit": 6,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+        "manualSelector": False,
+        "podReplacementPolicy": "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed",
+    }
+    if "completions" not in spec and "parallelism" not in spec:
+        defaults["completions"] = 1
+    if "parallelism" not in spec:
+        defaults["parallelism"] = 1
+    changes: dict[str, Any] = {}
+    if spec.get("template") is not None:
+        changes["template"] = default_template(spec["template"], "Job")
+    return _with_spec(obj, defaults, changes)
+
+
+def _cron_job(obj: Object) -> Object:
+    spec = obj.get("spec") or {}
+    defaults = {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    }
+    changes: dict[str, Any] = {}
+    job = spec.get("jobTemplate")
+    if job is not None:
+        inner = dict(job.get("spec") or {})
+        if inner.get("template") is not None:
+            inner["template"] = default_template(inner["template"], "CronJob")
+        meta = {"creationTimestamp": None, **(job.get("metadata") or {})}
+        changes["jobTemplate"] = {**job, "metadata": meta, "spec": inner}
+    return _with_spec(obj, defaults, changes)
+
+
+_NODE_FACTS = (
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
+_BLANK_NODE_FACTS: Mapping[str, str] = dict.fromkeys(_NODE_FACTS, "")
+_NO_KUBELET_PORT: Mapping[str, Any] = {"kubeletEndpoint": {"Port": 0}}
+
+
+def _node(obj: Object) -> Object:
+    found = obj.get("status") or {}
+    changes: dict[str, Any] = {}
+    if "daemonEndpoints" not in found:
+        changes["daemonEndpoints"] = _NO_KUBELET_PORT
+    if "nodeInfo" not in found:
+        changes["nodeInfo"] = _BLANK_NODE_FACTS
+    for key in ("capacity", "allocatable"):
+        if found.get(key):
+            canonical = canonical_resources(found[key], "Node")
+            if canonical is not found[key]:
+                changes[key] = canonical
+    if not changes and "spec" in obj:
+        return obj
+    return {**obj, "spec": obj.get("spec") or {}, "status": {**found, **changes}}
+
+
+def _service(obj: Object) -> Object:
+    spec = obj.get("spec") or {}
+    kind = spec.get("type", "ClusterIP")
+    defaults: dict[str, Any] = {"type": kind, "sessionAffinity": "None"}
+    if kind != "ExternalName":
+        defaults["internalTrafficPolicy"] = "Cluster"
+    changes: dict[str, Any] = {}
+    ports = spec.get("ports")
+    if ports and any("protocol" not in port or "targetPort" not in port for port in ports):
+        changes["ports"] = [{"protocol": "TCP", "targetPort": port.get("port"), **port} for port in ports]
+    return _with_spec(obj, defaults, changes)
+
+
+def _claim(obj: Object) -> Object:
+    spec = obj.get("spec") or {}
+    changes: dict[str, Any] = {}
+    requests = (spec.get("resources") or {}).get("requests")
+    if requests:
+        canonical = canonical_resources(requests, "PersistentVolumeClaim")
+        if canonical is not requests:
+            changes["resources"] = {**spec["resources"], "requests": canonical}
+    return _with_spec(obj, {"volumeMode": "Filesystem"}, changes)
+
+
+def _volume(obj: Object) -> Object:
+    capacity = (obj.get("spec") or {}).get("capacity")
+    changes = {"capacity": canonical_resources(capacity, "PersistentVolume")} if capacity else {}
+    return _with_spec(obj, {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}, changes)
+
+
+def _top(defaults: Mapping[str, Any]) -> Default:
+    def default(obj: Object) -> Object:
+        missing = {key: value for key, value in defaults.items() if key not in obj}
+        return {**obj, **missing} if missing else obj
+
+    return default
+
+
+def _secret(obj: Object) -> Object:
+    text = obj.get("stringData")
+    if not text:
+        return obj if "type" in obj else {**obj, "type": "Opaque"}
+    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}
+    kept = {key: value for key, value in obj.items() if key != "stringData"}
+    return {**kept, "data": {**(obj.get("data") or {}), **encoded}, "type": obj.get("type", "Opaque")}
+
+
+def _namespace(obj: Object) -> Object:
+    meta = obj["metadata"]
+    labels = meta.get("labels") or {}
+    if labels.get("kubernetes.io/metadata.name") == meta.get("name") or not meta.get("name"):
+        return obj
+    return {**obj, "metadata": {**meta, "labels": {**labels, "kubernetes.io/metadata.name": meta["name"]}}}
+
+
+def _daemon_set(obj: Object) -> Object:
+    filled = _DAEMON_SET(obj)
+    meta = filled["metadata"]
+    annotations = meta.get("annotations") or {}
+    if _TEMPLATE_GENERATION in annotations:
+        return filled
+    return {**filled, "metadata": {**meta, "annotations": {_TEMPLATE_GENERATION: "1", **annotations}}}
+
+
+def _quota(obj: Object) -> Object:
+    hard = (obj.get("spec") or {}).get("hard")
+    if not hard:
+        return obj
+    return _with_spec(obj, {}, {"hard": {key: canonical_quantity(v, "ResourceQuota") for key, v in hard.items()}})
+
+
+_QUARTER = {"maxUnavailable": "25%", "maxSurge": "25%"}
+_EVENT: Mapping[str, Any] = {
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_DAEMON_SET = _workload(
+    "DaemonSet", {"revisionHistoryLimit": 10}, _rolling("updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
+)
+
+_DEFAULTS: Mapping[tuple[str, str], Default] = {
+    ("", "pods"): _pod,
+    ("", "nodes"): _node,
+    ("", "services"): _service,
+    ("", "secrets"): _secret,
+    ("", "namespaces"): _namespace,
+    ("", "events"): _top(_EVENT),
+    ("", "persistentvolumeclaims"): _claim,
+    ("", "persistentvolumes"): _volume,
+    ("", "resourcequotas"): _quota,
+    ("", "replicationcontrollers"): _workload("ReplicationController", {"replicas": 1}, _nothing),
+    ("apps", "deployments"): _workload(
+        "Deployment",
+        {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
+        _rolling("strategy", _QUARTER),
+    ),
+    ("apps", "replicasets"): _workload("ReplicaSet", {"replicas": 1}, _nothing),
+    ("apps", "statefulsets"): _workload(
+        "StatefulSet",
+        {
+            "replicas": 1,
+            "revisionHistoryLimit": 10,
+            "podManagementPolicy": "OrderedReady",
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+        },
+        _rolling("updateStrategy", {"partition": 0}),
+    ),
+    ("apps", "daemonsets"): _daemon_set,
+    ("batch", "jobs"): _job,
+    ("batch", "cronjobs"): _cron_job,
+    ("scheduling.k8s.io", "priorityclasses"): _top({"preemptionPolicy": "PreemptLowerPriority"}),
+    ("storage.k8s.io", "storageclasses"): _top({"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}),
+}
+
+INITIAL_STATUS: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("", "namespaces"): {"phase": "Active"},
+    ("", "services"): {"loadBalancer": {}},
+    ("", "persistentvolumeclaims"): {"phase": "Pending"},
+    ("", "persistentvolumes"): {"phase": "Pending"},
+    ("", "replicationcontrollers"): {"replicas": 0},
+    ("", "resourcequotas"): {},
+    ("apps", "deployments"): {},
+    ("apps", "replicasets"): {"replicas": 0},
+    ("apps", "statefulsets"): {"replicas": 0, "availableReplicas": 0},
+    ("apps", "daemonsets"): {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+    ("batch", "jobs"): {},
+    ("batch", "cronjobs"): {},
+    ("autoscaling", "horizontalpodautoscalers"): {"desiredReplicas": 0, "currentMetrics": None},
+    ("policy", "poddisruptionbudgets"): {
+        "disruptionsAllowed": 0,
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "expectedPods": 0,
+    },
+    ("networking.k8s.io", "ingresses"): {"loadBalancer": {}},
+}
+
+
+def default_object(key: tuple[str, str], obj: Object) -> Object:
+    """``obj`` with the defaults of the resource ``key`` (group, plural)."""
+    default = _DEFAULTS.get(key)
+    return default(obj) if default is not None else obj
+
+
+_CONDITION_TIMES = {
+    ("", "pods"): ("lastProbeTime", "lastTransitionTime"),
+    ("", "nodes"): ("lastHeartbeatTime", "lastTransitionTime"),
+}
+
+
+def default_status(key: tuple[str, str], found: Object) -> Object:
+    """The status of a pod or a node with what the server completes when it is written."""
+    changes: dict[str, Any] = {}
+    times = _CONDITION_TIMES[key]
+    conditions = found.get("conditions")
+    if conditions and any(time not in each for each in conditions for time in times):
+        changes["conditions"] = [{**dict.fromkeys(times), **each} for each in conditions]
+    if key == ("", "pods") and found.get("podIP") and not found.get("podIPs"):
+        changes["podIPs"] = [{"ip": found["podIP"]}]
+    return {**found, **changes} if changes else found
+
+
+def initial_status(key: tuple[str, str], obj: Object) -> Mapping[str, Any] | None:
+    """The status that a new object starts with; None when it has none, or keeps the one it was sent with."""
+    if key == ("", "pods"):
+        return {"phase": "Pending", "qosClass": quality_of_service(obj.get("spec") or {})}
+    if key == ("apiextensions.k8s.io", "customresourcedefinitions"):
+        stored = [version.get("name") for version in obj["spec"].get("versions") or () if version.get("storage")]
+        return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+    return INITIAL_STATUS.get(key)

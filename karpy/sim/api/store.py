@@ -1,0 +1,292 @@
+"""The memory of the API server: records by key, one revision counter, and a log of changes that watches read.
+
+A stored object is never changed: every write makes a new record. A watch is a cursor into the log of its resource, so an
+idle watch costs nothing and a write costs the same with one watch as with a thousand.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from karpy.objects.kinds import Kind
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.sim.api import status
+from karpy.sim.api.resources import Resource
+
+__all__ = ["Change", "ChangeLog", "Collection", "Record", "Store"]
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+"""Namespace (empty for cluster-scoped objects) and name."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Record:
+    """One version of one object, with its wire forms made at most once each."""
+
+    __slots__ = ("_forms", "_views", "object", "revision")
+
+    def __init__(self, obj: Object, revision: int) -> None:
+        self.object = obj
+        self.revision = revision
+        self._forms: dict[Any, bytes] | None = None
+        self._views: dict[str, Object] | None = None
+
+    def view(self, version: str, make: Callable[[Object], Object]) -> Object:
+        """The object in another version, made by ``make`` when it is asked for the first time."""
+        if self._views is None:
+            self._views = {}
+        view = self._views.get(version)
+        if view is None:
+            view = self._views[version] = make(self.object)
+        return view
+
+    def encoded(self) -> bytes:
+        """The object as JSON, in the version it is stored in."""
+        return self.form("", _encode_object)
+
+    def form(self, name: Any, make: Callable[[Record], bytes]) -> bytes:
+        """The wire form called ``name``, made by ``make`` when it is asked for the first time."""
+        if self._forms is None:
+            self._forms = {}
+        form = self._forms.get(name)
+        if form is None:
+            form = self._forms[name] = make(self)
+        return form
+
+
+def _encode_object(record: Record) -> bytes:
+    return _encode(record.object)
+
+
+class Change:
+    """A line of the log: what happened, the record after it (for ``DELETED`` the last one) and the one before."""
+
+    __slots__ = ("_event", "_forms", "previous", "record", "revision", "type")
+
+    def __init__(self, type_: EventType, record: Record, previous: Record | None) -> None:
+        self.type = type_
+        self.record = record
+        self.previous = previous
+        self.revision = record.revision
+        self._event: WatchEvent | None = None
+
+    def event(self, kind: Kind) -> WatchEvent:
+        """The change as watchers of ``kind`` see it; shared between them."""
+        event = self._event
+        if event is None or (event.kind is not kind and event.kind != kind):
+            event = self._event = WatchEvent(self.type, kind, self.record.object)
+        return event
+
+
+class ChangeLog:
+    """The last changes of one resource, in order. Positions grow for ever; old lines are dropped from the front."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._changes: list[Change] = []
+        self._revisions: list[int] = []
+        self._dropped = 0
+        self.oldest_revision = 0
+        """Watches may start from this revision or a later one."""
+
+    def append(self, change: Change) -> None:
+        self._changes.append(change)
+        self._revisions.append(change.revision)
+        if len(self._changes) >= 2 * self._capacity:
+            surplus = len(self._changes) - self._capacity
+            self.oldest_revision = self._revisions[surplus - 1]
+            del self._changes[:surplus]
+            del self._revisions[:surplus]
+            self._dropped += surplus
+
+    @property
+    def end(self) -> int:
+        """The position after the last line."""
+        return self._dropped + len(self._changes)
+
+    def position(self, revision: int) -> int:
+        """The position of the first line after ``revision``.
+
+        Raises:
+            KubeError: 410, the log does not reach back that far.
+        """
+        if revision < self.oldest_revision:
+            raise status.gone(f"too old resource version: {revision} ({self.oldest_revision})")
+        return self._dropped + bisect.bisect_right(self._revisions, revision)
+
+    def since(self, position: int) -> list[Change]:
+        """The lines from ``position`` on.
+
+        Raises:
+            KubeError: 410, some of them were dropped already.
+        """
+        if position < self._dropped:
+            raise status.gone("too old resource version: events were dropped before they were read")
+        return self._changes[position - self._dropped :] if position - self._dropped < len(self._changes) else []
+
+
+class Collection:
+    """All objects of one resource, by namespace and name."""
+
+    def __init__(self, resource: Resource, log_capacity: int) -> None:
+        self.resource = resource
+        self.log = ChangeLog(log_capacity)
+        self._by_namespace: dict[str, dict[str, Record]] = {}
+        self._ordered: dict[str, tuple[Record, ...]] = {}
+
+    def get(self, namespace: str, name: str) -> Record | None:
+        names = self._by_namespace.get(namespace)
+        return names.get(name) if names is not None else None
+
+    def records(self, namespace: str = "") -> tuple[Record, ...]:
+        """The records of one namespace, or of all when it is empty, ordered by namespace and name."""
+        ordered = self._ordered.get(namespace)
+        if ordered is None:
+            ordered = self._ordered[namespace] = tuple(self._in_order(namespace))
+        return ordered
+
+    def _in_order(self, namespace: str) -> Iterable[Record]:
+        spaces = [namespace] if namespace else sorted(self._by_namespace)
+        for space in spaces:
+            names = self._by_namespace.get(space, {})
+            for name in sorted(names):
+                yield names[name]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_namespace.values()))
+
+    def put(self, namespace: str, name: str, record: Record) -> None:
+        names = self._by_namespace.get(namespace)
+        if names is None:
+            names = self._by_namespace[namespace] = {}
+        names[name] = record
+        self._forget_order(namespace)
+
+    def remove(self, namespace: str, name: str) -> None:
+        names = self._by_namespace[namespace]
+        del names[name]
+        if not names:
+            del self._by_namespace[namespace]
+        self._forget_order(namespace)
+
+    def _forget_order(self, namespace: str) -> None:
+        if self._ordered:
+            self._ordered.pop(namespace, None)
+            self._ordered.pop("", None)
+
+
+class Store:
+    """Every collection, the revision counter and the index of owners."""
+
+    def __init__(self, *, log_capacity: int = 16_384) -> None:
+        self._log_capacity = log_capacity
+        self._collections: dict[tuple[str, str], Collection] = {}
+        self._dependents: dict[str, dict[tuple[Collection, str, str], None]] = {}
+        self._owners: dict[str, tuple[Collection, str, str]] = {}
+        self.revision = 1
+        self._listeners: list[Callable[[], None]] = []
+
+    def collection(self, resource: Resource) -> Collection:
+        """The collection of ``resource``; a newer definition of the same resource takes the older one's place."""
+        collection = self._collections.get(resource.key)
+        if collection is None:
+            collection = self._collections[resource.key] = Collection(resource, self._log_capacity)
+        return collection
+
+    def redefine(self, resource: Resource) -> None:
+        self.collection(resource).resource = resource
+
+    def drop(self, resource: Resource) -> None:
+        self._collections.pop(resource.key, None)
+
+    def existing(self, key: tuple[str, str]) -> Collection | None:
+        """The collection of the resource ``key`` (group, plural), if anything was ever stored in it."""
+        return self._collections.get(key)
+
+    def collections(self) -> list[Collection]:
+        return list(self._collections.values())
+
+    def on_write(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call ``listener`` after every write; the answer takes it off again."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def find_uid(self, uid: str) -> tuple[Collection, Record] | None:
+        """The object that carries ``uid``, if it still exists."""
+        place = self._owners.get(uid)
+        if place is None:
+            return None
+        record = place[0].get(place[1], place[2])
+        return (place[0], record) if record is not None else None
+
+    def dependents(self, uid: str) -> list[tuple[Collection, Record]]:
+        """The objects whose ownerReferences name ``uid``, oldest reference first."""
+        found = []
+        for collection, namespace, name in self._dependents.get(uid, ()):
+            record = collection.get(namespace, name)
+            if record is not None:
+                found.append((collection, record))
+        return found
+
+    def put(self, collection: Collection, obj: Object, previous: Record | None) -> Record:
+        """Store ``obj``, whose ``metadata`` must be a fresh dict: the new resourceVersion is written into it."""
+        record = self._next(obj)
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        collection.put(namespace, name, record)
+        old_owners = previous.object["metadata"].get("ownerReferences") if previous else None
+        owners = meta.get("ownerReferences")
+        if owners is not old_owners:
+            self._index_owners(collection, namespace, name, old_owners, owners)
+        if previous is None:
+            self._owners[meta["uid"]] = (collection, namespace, name)
+        kind = EventType.ADDED if previous is None else EventType.MODIFIED
+        self._announce(collection, Change(kind, record, previous))
+        return record
+
+    def remove(self, collection: Collection, obj: Object, previous: Record) -> Record:
+        """Take an object out; ``obj`` is its last state, with a fresh ``metadata`` dict."""
+        record = self._next(obj)
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        collection.remove(namespace, name)
+        owners = previous.object["metadata"].get("ownerReferences")
+        if owners:
+            self._index_owners(collection, namespace, name, owners, None)
+        self._owners.pop(meta["uid"], None)
+        self._announce(collection, Change(EventType.DELETED, record, previous))
+        return record
+
+    def _next(self, obj: Object) -> Record:
+        self.revision += 1
+        obj["metadata"]["resourceVersion"] = str(self.revision)
+        return Record(obj, self.revision)
+
+    def _index_owners(
+        self, collection: Collection, namespace: str, name: str, old: list[Object] | None, new: list[Object] | None
+    ) -> None:
+        place = (collection, namespace, name)
+        for reference in old or ():
+            places = self._dependents.get(reference.get("uid", ""))
+            if places is not None:
+                places.pop(place, None)
+                if not places:
+                    del self._dependents[reference.get("uid", "")]
+        for reference in new or ():
+            self._dependents.setdefault(reference.get("uid", ""), {})[place] = None
+
+    def _announce(self, collection: Collection, change: Change) -> None:
+        collection.log.append(change)
+        for listener in self._listeners:
+            listener()

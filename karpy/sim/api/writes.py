@@ -1,0 +1,353 @@
+"""Create, update and patch: what happens to an object between the client's wish and the store.
+
+The order is the real server's: conversion to the stored version, pruning, defaults, metadata that the server owns, what the
+subresource may not touch, the rules, field ownership, and then one write, or none when nothing changed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from karpy.clock import Clock, format_time
+from karpy.kube.client import PatchType
+from karpy.sim.api import apply, crds, schema, status
+from karpy.sim.api.admission import Admission
+from karpy.sim.api.customrules import schema_causes
+from karpy.sim.api.decoding import complain, decoded
+from karpy.sim.api.defaults import default_object, initial_status
+from karpy.sim.api.deletion import Deletion
+from karpy.sim.api.objects import (
+    check_finalizers,
+    check_identity,
+    keep_member,
+    kept_metadata,
+    only_status,
+    ordered,
+    raises_generation,
+    same_content,
+    status_defaults,
+    unchanged,
+)
+from karpy.sim.api.options import IN_PROCESS, WriteOptions
+from karpy.sim.api.patches import json_patch, merge_patch
+from karpy.sim.api.registry import Registry
+from karpy.sim.api.resources import Resource, ResourceVersion
+from karpy.sim.api.rules import validate_change, validate_object
+from karpy.sim.api.status import Cause
+from karpy.sim.api.store import Collection, Record, Store
+from karpy.sim.api.strategic import strategic_merge
+from karpy.sim.api.validation import validate_metadata
+
+__all__ = ["Writes"]
+
+Object = dict[str, Any]
+Body = Mapping[str, Any]
+
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+
+
+class Writes:
+    """Writes to one store."""
+
+    def __init__(self, store: Store, registry: Registry, clock: Clock, rng: random.Random, deletion: Deletion) -> None:
+        self._store = store
+        self._registry = registry
+        self._clock = clock
+        self._rng = rng
+        self._deletion = deletion
+        self._admission = Admission(store)
+
+    def create(
+        self,
+        resource: Resource,
+        version: ResourceVersion,
+        obj: Body,
+        namespace: str = "",
+        options: WriteOptions = IN_PROCESS,
+    ) -> Record:
+        """Store a new object.
+
+        Raises:
+            KubeError: 409 it exists, 404 its namespace does not, 422 it breaks a rule, 400 it cannot be read.
+        """
+        sent = obj.get("metadata") or {}
+        if sent.get("resourceVersion"):
+            raise status.bad_request("resourceVersion should not be set on objects to be created")
+        meta = self._new_metadata(resource, sent, namespace)
+        self._admission.admit_namespace(resource, meta)
+        new = self._filled(resource, version, {**ordered(resource, obj), "metadata": meta}, options, None)
+        declared = new
+        new = dict(self._admission.admit(resource, new))
+        meta = new["metadata"] = dict(new["metadata"])
+        self._set_first_status(resource, version, new)
+        self._check(resource, version, new, None)
+        collection = self._store.collection(resource)
+        existing = collection.get(meta.get("namespace", ""), meta["name"])
+        if existing is not None:
+            raise status.already_exists(resource, meta["name"])
+        if options.manager:
+            time = meta["creationTimestamp"]
+            tracked = apply.track_update(resource, version, None, declared, options.manager, time, "")
+            if "managedFields" in tracked["metadata"]:
+                meta["managedFields"] = tracked["metadata"]["managedFields"]
+        if options.dry_run:
+            meta.pop("resourceVersion", None)
+            return Record(new, 0)
+        record = self._store.put(collection, new, None)
+        self._defined(collection, record)
+        return record
+
+    def _new_metadata(self, resource: Resource, sent: Body, namespace: str) -> Object:
+        meta: Object = {}
+        name = sent.get("name") or ""
+        prefix = sent.get("generateName") or ""
+        if not name and prefix:
+            name = prefix[:58] + "".join(self._rng.choices(_ALPHABET, k=5))
+        meta["name"] = name
+        if prefix:
+            meta["generateName"] = prefix
+        if resource.namespaced:
+            given = sent.get("namespace") or ""
+            if given and namespace and given != namespace:
+                raise status.bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            meta["namespace"] = given or namespace or "default"
+        meta["uid"] = self.new_uid()
+        meta["resourceVersion"] = ""
+        if resource.counts_generations:
+            meta["generation"] = 1
+        meta["creationTimestamp"] = format_time(self._clock.now())
+        for key in ("labels", "annotations", "ownerReferences", "finalizers", "managedFields"):
+            if sent.get(key):
+                meta[key] = sent[key]
+        return meta
+
+    def new_uid(self) -> str:
+        """A version 4 UUID from the server's own source of randomness."""
+        bits = f"{self._rng.getrandbits(128):032x}"
+        return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-{'89ab'[int(bits[16], 16) & 3]}{bits[17:20]}-{bits[20:]}"
+
+    def _filled(
+        self, resource: Resource, version: ResourceVersion, obj: Object, options: WriteOptions, before: Body | None
+    ) -> Object:
+        """``obj`` without unknown fields (of a custom resource) and with defaults.
+
+        What did not change since ``before`` is left alone: a write to the status through one version must not put that
+        version's defaults into a spec that was written in another.
+        """
+        if version.schema is None:
+            if options.field_validation:
+                obj = decoded(resource, version, obj, options, patching=before is not None)
+            filled = default_object(resource.key, obj)
+            return dict(crds.default_crd(filled)) if resource.key == _DEFINITIONS else dict(filled)
+        kept: Object = {}
+        if before is not None:
+            kept = {key: before[key] for key in obj if key != "metadata" and unchanged(key, obj, before)}
+        changed = {key: value for key, value in obj.items() if key not in kept}
+        unknown: list[str] = []
+        pruned = schema.prune(changed, version.schema, unknown)
+        if unknown and options.field_validation in ("Strict", "Warn"):
+            complain(resource, version, version.schema, obj, unknown, options, patching=before is not None)
+        filled = schema.apply_defaults(pruned, version.schema)
+        head = {key: obj[key] for key in ("apiVersion", "kind", "metadata")}
+        return {**head, **filled, **kept}
+
+    def _set_first_status(self, resource: Resource, version: ResourceVersion, new: Object) -> None:
+        if resource.custom:
+            if version.status:
+                new.pop("status", None)
+            return
+        first = initial_status(resource.key, new)
+        if first is not None:
+            new["status"] = first
+        if resource.key == ("", "persistentvolumes"):
+            new["status"] = {**new["status"], "lastPhaseTransitionTime": new["metadata"]["creationTimestamp"]}
+
+    def _check(self, resource: Resource, version: ResourceVersion, new: Body, old: Body | None) -> None:
+        causes = list(validate_metadata(resource, new["metadata"]))
+        if version.schema is not None:
+            causes += schema_causes(new, old, version.schema)
+        elif resource.key == _DEFINITIONS:
+            causes += crds.validate_crd(new)
+        else:
+            causes += validate_object(resource.key, new)
+            if old is not None:
+                causes += validate_change(resource.key, old, new)
+        if causes:
+            raise status.invalid(resource, new["metadata"].get("name", ""), causes)
+
+    def _defined(self, collection: Collection, record: Record) -> None:
+        """After a write to a definition: serve what it defines, and say so in its status."""
+        if collection.resource.key != _DEFINITIONS:
+            return
+        defined = crds.resource_of(record.object)
+        self._registry.define(defined)
+        self._store.redefine(defined)
+        names = (record.object.get("status") or {}).get("acceptedNames")
+        if names != record.object["spec"]["names"] and "deletionTimestamp" not in record.object["metadata"]:
+            established = crds.established_status(record.object, format_time(self._clock.now()))
+            changed = {**record.object, "metadata": dict(record.object["metadata"]), "status": established}
+            self._store.put(collection, changed, record)
+
+    def update(
+        self,
+        resource: Resource,
+        version: ResourceVersion,
+        obj: Body,
+        namespace: str = "",
+        options: WriteOptions = IN_PROCESS,
+        subresource: str = "",
+    ) -> Record:
+        """Replace an object, or with ``subresource="status"`` its status.
+
+        Raises:
+            KubeError: 404 it does not exist, 409 it changed since ``metadata.resourceVersion``, 422 it breaks a rule.
+        """
+        sent = obj.get("metadata") or {}
+        space = (sent.get("namespace") or namespace or "default") if resource.namespaced else ""
+        collection = self._store.collection(resource)
+        old = collection.get(space, sent.get("name", ""))
+        if old is None:
+            raise status.not_found(resource, sent.get("name", ""))
+        if not sent.get("resourceVersion") and resource.key == ("coordination.k8s.io", "leases"):
+            cause = Cause.bad("metadata.resourceVersion", "0x0", "must be specified for an update")
+            raise status.invalid(resource, sent["name"], [cause], called=resource.qualified)
+        return self.commit(collection, version, old, obj, options, subresource)
+
+    def patch(
+        self,
+        resource: Resource,
+        version: ResourceVersion,
+        name: str,
+        patch: Any,
+        patch_type: PatchType,
+        namespace: str = "",
+        options: WriteOptions = IN_PROCESS,
+        subresource: str = "",
+    ) -> Record:
+        """Change an object by ``patch``; server-side apply also creates it.
+
+        Raises:
+            KubeError: 404, 409, 422 as `update`; 415 the resource does not take this kind of patch.
+        """
+        space = (namespace or "default") if resource.namespaced else ""
+        collection = self._store.collection(resource)
+        old = collection.get(space, name)
+        if patch_type is PatchType.APPLY:
+            return self._apply(collection, version, old, name, space, patch, options, subresource)
+        if old is None:
+            raise status.not_found(resource, name)
+        new = patched(resource, old.object, patch, patch_type)
+        return self.commit(collection, version, old, new, options, subresource, patching=True)
+
+    def _apply(
+        self,
+        collection: Collection,
+        version: ResourceVersion,
+        old: Record | None,
+        name: str,
+        namespace: str,
+        patch: Body,
+        options: WriteOptions,
+        subresource: str,
+    ) -> Record:
+        resource = collection.resource
+        applied = {**ordered(resource, patch), "metadata": {**(patch.get("metadata") or {}), "name": name}}
+        time = format_time(self._clock.now())
+        merged = apply.merge_applied(
+            resource, version, old.object if old else None, applied, options, time, subresource
+        )
+        untracked = WriteOptions(
+            dry_run=options.dry_run, field_validation=options.field_validation, warn=options.warn, force=options.force
+        )
+        if old is None:
+            if subresource:
+                raise status.not_found(resource, name)
+            return self.create(resource, version, merged, namespace, untracked)
+        return self.commit(collection, version, old, merged, untracked, subresource, patching=True)
+
+    def commit(
+        self,
+        collection: Collection,
+        version: ResourceVersion,
+        old: Record,
+        obj: Body,
+        options: WriteOptions = IN_PROCESS,
+        subresource: str = "",
+        *,
+        patching: bool = False,
+    ) -> Record:
+        """Put ``obj`` in the place of ``old``, as far as the rules and the subresource allow."""
+        resource, before = collection.resource, old.object
+        sent = obj.get("metadata") or {}
+        check_identity(resource, before["metadata"], sent, patching=patching)
+        if sent.get("resourceVersion") and sent["resourceVersion"] != before["metadata"]["resourceVersion"]:
+            raise status.modified(resource, before["metadata"]["name"])
+        new = ordered(resource, obj)
+        new["metadata"] = meta = kept_metadata(before["metadata"], sent)
+        if subresource == "status":
+            new = only_status(resource, before, new, meta)
+        elif version.status:
+            keep_member(new, before, "status")
+        if subresource != "scale" and not same_content(new, before):
+            new = self._filled(resource, version, new, options, before)
+            if subresource == "status":
+                new = status_defaults(resource, new)
+            elif version.status:
+                keep_member(new, before, "status")
+        meta = new["metadata"] = dict(new["metadata"])
+        self._check_change(resource, version, new, before)
+        if resource.counts_generations and raises_generation(resource, before, new):
+            meta["generation"] = before["metadata"].get("generation", 0) + 1
+        if options.manager:
+            time = format_time(self._clock.now())
+            new = apply.track_update(resource, version, before, new, options.manager, time, subresource)
+        return self._put(collection, new, old, options)
+
+    def _check_change(self, resource: Resource, version: ResourceVersion, new: Object, before: Body) -> None:
+        if "deletionTimestamp" in before["metadata"]:
+            check_finalizers(resource, before["metadata"], new["metadata"])
+        if new["metadata"] == before["metadata"] and same_content(new, before):
+            return
+        self._check(resource, version, new, before)
+
+    def _put(self, collection: Collection, new: Object, old: Record, options: WriteOptions) -> Record:
+        if new == old.object:
+            return old
+        if options.dry_run:
+            return Record(new, old.revision)
+        record = self._store.put(collection, new, old)
+        self._defined(collection, record)
+        if "deletionTimestamp" in new["metadata"]:
+            return self._deletion.settle(collection, record)
+        return record
+
+
+def patched(resource: Resource, before: Body, patch: Any, patch_type: PatchType) -> Body:
+    """``before`` after ``patch``.
+
+    Raises:
+        KubeError: 415 the resource does not take this kind of patch, 400 or 422 it cannot be applied.
+    """
+    if patch_type is PatchType.JSON:
+        if not isinstance(patch, list | tuple):
+            raise status.bad_request("a JSON patch must be a list of operations")
+        after = json_patch(before, patch)
+    elif not isinstance(patch, Mapping):
+        raise status.bad_request("the patch must be an object")
+    elif patch_type is PatchType.MERGE:
+        after = merge_patch(before, patch)
+    elif resource.custom:
+        raise status.unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+        )
+    else:
+        after = strategic_merge(before, patch)
+    if not isinstance(after, Mapping):
+        raise status.unprocessable()
+    return after

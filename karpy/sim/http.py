@@ -1,0 +1,213 @@
+"""The API server over HTTP, in a thread of its own beside whatever drives the server in process.
+
+Plain HTTP, and so on the loopback interface only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import socket
+import threading
+from pathlib import Path
+from typing import Final
+
+import yaml
+from aiohttp import web
+
+from karpy.errors import KubeError
+from karpy.sim.api.listing import WatchStream
+from karpy.sim.api.requests import Request
+from karpy.sim.api.rest import Answer, Rest
+from karpy.sim.api.status import status_object
+from karpy.sim.api.views import encode
+from karpy.sim.apiserver import ApiServer
+
+__all__ = ["ApiServerHttp", "serve"]
+
+_BOOKMARK_EVERY_S: Final = 60.0
+_LONGEST_WATCH_S: Final = 3600.0
+_LARGEST_BODY: Final = 3 * 1024 * 1024
+_GOODBYE_S: Final = 0.3
+"""So long open watches get for ending in an orderly way when the server stops."""
+_GOODBYE_STEPS: Final = 30
+_BATCH: Final = 500
+"""So many lines of a watch are written between two looks at the clock and at other requests."""
+
+
+def serve(server: ApiServer, host: str = "127.0.0.1", port: int = 0) -> ApiServerHttp:
+    """Serve ``server`` on a port (0: any that is free) until the answer's ``stop()``.
+
+    Raises:
+        OSError: the port is taken.
+        ValueError: ``host`` is not a loopback address.
+    """
+    if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+        raise ValueError(
+            f"{host} is not a loopback address; the API server speaks plain HTTP and serves this machine only"
+        )
+    return ApiServerHttp(server, host, port)
+
+
+class ApiServerHttp:
+    """A running HTTP face; made by `serve`."""
+
+    def __init__(self, server: ApiServer, host: str, port: int) -> None:
+        # bound here and not in the thread, so that the caller sees the OSError of a taken port
+        self._socket = socket.create_server((host, port), backlog=256)
+        self.host = host
+        self.port: int = self._socket.getsockname()[1]
+        self._rest = Rest(server)
+        self._wakers: set[asyncio.Event] = set()
+        self._pending = False
+        self._stopping = False
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._unsubscribe = server.on_write(self._written)
+        self._thread = threading.Thread(target=self._run, name="karpy-apiserver-http", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
+
+    def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
+        """Write a kubeconfig that leads here, readable by its owner only."""
+        name = "karpy"
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": {"server": self.url}}],
+            "users": [{"name": name, "user": {}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
+            "current-context": name,
+        }
+        target = Path(path)
+        target.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+        target.chmod(0o600)
+
+    def stop(self) -> None:
+        """Close all connections, open watches too, and end the thread; safe to repeat."""
+        if self._stopping:
+            return
+        self._stopping = True
+        self._unsubscribe()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _written(self) -> None:
+        """Called by the writing thread after each write: wake the watches, once for many writes."""
+        if not self._pending and self._wakers:
+            self._pending = True
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        self._pending = False
+        for waker in self._wakers:
+            waker.set()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        runner = self._loop.run_until_complete(self._start())
+        self._ready.set()
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.run_until_complete(self._finish(runner))
+            self._loop.close()
+
+    async def _start(self) -> web.ServerRunner:
+        runner = web.ServerRunner(web.Server(self._handle, access_log=None), shutdown_timeout=0.1)
+        await runner.setup()
+        await web.SockSite(runner, self._socket).start()
+        return runner
+
+    async def _finish(self, runner: web.ServerRunner) -> None:
+        self._wake()
+        for _ in range(_GOODBYE_STEPS):
+            if not self._wakers:
+                break
+            await asyncio.sleep(_GOODBYE_S / _GOODBYE_STEPS)
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await runner.cleanup()
+        self._socket.close()
+        await self._loop.shutdown_asyncgens()
+
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        headers = request.headers
+        if request.content_length is not None and request.content_length > _LARGEST_BODY:
+            too_large = KubeError(
+                "Request entity too large: limit is 3145728", code=413, reason="RequestEntityTooLarge"
+            )
+            return _response(Answer(413, encode(status_object(too_large))))
+        body = await request.read() if request.can_read_body else b""
+        answer = self._rest.handle(
+            Request(
+                request.method,
+                request.path,
+                dict(request.query),
+                body,
+                headers.get("Content-Type", ""),
+                headers.get("Accept", ""),
+                headers.get("User-Agent", ""),
+            )
+        )
+        if isinstance(answer, WatchStream):
+            return await self._watch(request, answer)
+        return _response(answer)
+
+    async def _watch(self, request: web.BaseRequest, stream: WatchStream) -> web.StreamResponse:
+        response = web.StreamResponse(
+            headers={"Content-Type": "application/json", "Cache-Control": "no-cache, private"}
+        )
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        waker = asyncio.Event()
+        self._wakers.add(waker)
+        try:
+            await self._pump(response, stream, waker)
+        except KubeError as error:
+            line = b'{"type":"ERROR","object":' + encode(status_object(error)) + b"}\n"
+            await response.write(line)
+        except ConnectionError:
+            # the client is gone; nobody is left to tell
+            return response
+        finally:
+            self._wakers.discard(waker)
+        await response.write_eof()
+        return response
+
+    async def _pump(self, response: web.StreamResponse, stream: WatchStream, waker: asyncio.Event) -> None:
+        end = self._loop.time() + min(stream.timeout_s or _LONGEST_WATCH_S, _LONGEST_WATCH_S)
+        bookmark_at = self._loop.time() + _BOOKMARK_EVERY_S
+        while True:
+            waker.clear()
+            lines = stream.lines()
+            for start in range(0, len(lines), _BATCH):
+                await response.write(b"".join(lines[start : start + _BATCH]))
+            now = self._loop.time()
+            if stream.bookmarks and now >= bookmark_at:
+                await response.write(stream.bookmark())
+                bookmark_at = now + _BOOKMARK_EVERY_S
+            if now >= end or self._stopping:
+                return
+            until = min(end, bookmark_at) if stream.bookmarks else end
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(waker.wait(), until - now)
+
+
+def _response(answer: Answer) -> web.Response:
+    response = web.Response(status=answer.code, body=answer.body, headers={"Content-Type": answer.content_type})
+    for warning in answer.warnings:
+        escaped = warning.replace("\\", "\\\\").replace('"', '\\"')
+        response.headers.add("Warning", f'299 - "{escaped}"')
+    if answer.retry_after_s:
+        response.headers["Retry-After"] = str(int(answer.retry_after_s))
+    return response

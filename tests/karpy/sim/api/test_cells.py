@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from karpy.sim.api.cells import CELLS, duration
+
+POD = {"metadata": {"name": "p", "creationTimestamp": "1970-01-01T00:00:00Z"}, "spec": {"containers": [{}, {}]}}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (119, "119s"),
+        (120, "2m"),
+        (150, "2m30s"),
+        (600, "10m"),
+        (3 * 3600, "3h"),
+        (3 * 3600 + 60, "3h1m"),
+        (9 * 3600, "9h"),
+        (50 * 3600, "2d2h"),
+        (10 * 86400, "10d"),
+        (800 * 86400, "2y70d"),
+        (4000 * 86400, "10y"),
+    ],
+)
+def test_ages_show_the_units_that_matter(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def _pod_line(**parts: object) -> list:
+    return CELLS["", "pods"]({**POD, **parts}, 60.0)
+
+
+def test_a_pod_that_waits() -> None:
+    assert _pod_line(status={"phase": "Pending"})[:5] == ["p", "0/2", "Pending", "0", "60s"]
+
+
+def test_a_pod_that_is_being_deleted_is_terminating() -> None:
+    meta = {**POD["metadata"], "deletionTimestamp": "1970-01-01T00:01:00Z"}
+    assert _pod_line(metadata=meta, status={"phase": "Running"})[2] == "Terminating"
+
+
+def test_a_container_that_waits_gives_the_pod_its_word() -> None:
+    waiting = {"state": {"waiting": {"reason": "ContainerCreating"}}}
+    assert _pod_line(status={"phase": "Pending", "containerStatuses": [waiting]})[2] == "ContainerCreating"
+
+
+def test_ready_containers_and_restarts_are_counted() -> None:
+    up = {"ready": True, "restartCount": 2, "state": {"running": {}}}
+    assert _pod_line(status={"phase": "Running", "containerStatuses": [up, {"ready": False}]})[1:4] == [
+        "1/2",
+        "Running",
+        "2",
+    ]
+
+
+def test_a_node_shows_readiness_cordon_and_roles() -> None:
+    node = {
+        "metadata": {"name": "n", "creationTimestamp": None, "labels": {"node-role.kubernetes.io/worker": ""}},
+        "spec": {"unschedulable": True},
+        "status": {"conditions": [{"type": "Ready", "status": "False"}]},
+    }
+    assert CELLS["", "nodes"](node, 0.0)[1:4] == ["NotReady,SchedulingDisabled", "worker", "<unknown>"]
