@@ -1,0 +1,114 @@
+"""What the simulated cluster's controllers look up: objects by name, pods by node, objects by their controlling owner.
+
+One cache is fed by the loop's reflectors and shared by all of them, as informers are in a real controller manager. It only
+reads the API through watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from karpy.kube.client import RawObject
+from karpy.objects import kinds
+from karpy.objects.kinds import Kind
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.sim.loop import Loop
+
+__all__ = ["ClusterCache", "Key", "controller_of", "key_of"]
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-scoped objects) and name."""
+
+_OWNED = (kinds.POD, kinds.REPLICA_SET)
+
+
+def key_of(obj: RawObject) -> Key:
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def controller_of(obj: RawObject) -> RawObject | None:
+    """The owner reference of the object's controller."""
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            owner: RawObject = reference
+            return owner
+    return None
+
+
+class _Index:
+    """Groups of keys by a word; groups keep the order in which their members came."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[Key, RawObject]] = {}
+        self._word: dict[Key, str] = {}
+
+    def put(self, key: Key, word: str, obj: RawObject) -> None:
+        old = self._word.get(key)
+        if old is not None and old != word:
+            self.remove(key)
+        self._word[key] = word
+        self._groups.setdefault(word, {})[key] = obj
+
+    def remove(self, key: Key) -> None:
+        word = self._word.pop(key, None)
+        if word is None:
+            return
+        group = self._groups[word]
+        del group[key]
+        if not group:
+            del self._groups[word]
+
+    def group(self, word: str) -> Mapping[Key, RawObject]:
+        return self._groups.get(word, {})
+
+
+class ClusterCache:
+    """Answers from the last events taken in. The answers are live views: copy before you wait."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._pods_by_node = _Index()
+        self._pods_by_namespace = _Index()
+        self._by_owner = {kind: _Index() for kind in _OWNED}
+        loop.subscribe(kinds.POD, self._take_pod)
+        loop.subscribe(kinds.REPLICA_SET, self._take_owned)
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> RawObject | None:
+        return self._loop.objects(kind).get((namespace, name))
+
+    def all(self, kind: Kind) -> Collection[RawObject]:
+        return self._loop.objects(kind).values()
+
+    def owned(self, kind: Kind, uid: str) -> Collection[RawObject]:
+        """Pods or ReplicaSets that the object with this uid controls; those that nobody controls for an empty uid."""
+        return self._by_owner[kind].group(uid).values()
+
+    def pods_on(self, node: str) -> Collection[RawObject]:
+        """Pods bound to a node."""
+        return self._pods_by_node.group(node).values()
+
+    def pods_in(self, namespace: str) -> Collection[RawObject]:
+        return self._pods_by_namespace.group(namespace).values()
+
+    def _take_pod(self, event: WatchEvent) -> None:
+        key = key_of(event.object)
+        if event.type is EventType.DELETED:
+            self._pods_by_node.remove(key)
+            self._pods_by_namespace.remove(key)
+        else:
+            self._pods_by_namespace.put(key, key[0], event.object)
+            node = event.object["spec"].get("nodeName")
+            if node:
+                self._pods_by_node.put(key, node, event.object)
+            else:
+                self._pods_by_node.remove(key)
+        self._take_owned(event)
+
+    def _take_owned(self, event: WatchEvent) -> None:
+        index, key = self._by_owner[event.kind], key_of(event.object)
+        if event.type is EventType.DELETED:
+            index.remove(key)
+        else:
+            owner = controller_of(event.object)
+            index.put(key, "" if owner is None else owner["uid"], event.object)

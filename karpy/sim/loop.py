@@ -1,0 +1,240 @@
+"""The run loop of a simulated world: every controller in one thread, on virtual time, in a seeded order.
+
+Watch events wake requests, requests are reconciled in rounds, and when nothing is left to do at this instant the clock jumps
+to the next timer. A controller that nothing wakes costs nothing. Two runs of the same seed do the same calls in the same order.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from karpy.controllers.base import Controller, Request, Source
+from karpy.errors import InternalError, KubeError, ProviderError, Throttled
+from karpy.kube.client import KubeClient, RawObject
+from karpy.kube.watch import Reflector
+from karpy.objects.kinds import Kind
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.sim.clock import VirtualClock
+
+__all__ = ["Loop"]
+
+Listener = Callable[[WatchEvent], None]
+
+FIRST_BACKOFF_S = 0.1
+LONGEST_BACKOFF_S = 30.0
+FIRST_WATCH_BACKOFF_S = 1.0
+ROUNDS_PER_INSTANT = 10_000
+"""A world that is still busy after so many rounds without time passing never comes to rest: that is a bug."""
+
+
+@attrs.define(eq=False)
+class _Seat:
+    """One controller in the loop: which of its requests are ready, when the others are due, how often they failed."""
+
+    controller: Controller
+    ready: dict[Request, None] = attrs.field(factory=dict)
+    due: dict[Request, float] = attrs.field(factory=dict)
+    failures: dict[Request, int] = attrs.field(factory=dict)
+
+
+@attrs.define(eq=False)
+class _Feed:
+    """Everything that listens to one kind."""
+
+    reflector: Reflector
+    listeners: list[Listener] = attrs.field(factory=list)
+    sources: list[tuple[_Seat, Source]] = attrs.field(factory=list)
+    resting_until: float = 0.0
+    rest_s: float = FIRST_WATCH_BACKOFF_S
+
+
+class Loop:
+    """Runs controllers over ``kube``. Not safe for threads: one thread owns it."""
+
+    def __init__(self, kube: KubeClient, clock: VirtualClock, seed: int = 0) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._random = random.Random(f"loop/{seed}")
+        self._feeds: dict[Kind, _Feed] = {}
+        self._seats: dict[Controller, _Seat] = {}
+        self._timers: list[tuple[float, int, _Seat | None, Request]] = []
+        self._sequence = 0
+        self.reconciles = 0
+        self.errors: Counter[tuple[str, str]] = Counter()
+        """Failed reconciles by controller and class of error."""
+        self.last_error = ""
+
+    # Wiring
+
+    def add(self, controller: Controller) -> None:
+        """Let ``controller`` take part; it hears of everything that exists already."""
+        seat = self._seats[controller] = _Seat(controller)
+        for source in controller.sources:
+            feed = self._feed(source.kind)
+            feed.sources.append((seat, source))
+            for obj in tuple(feed.reflector.objects.values()):
+                self._offer(seat, source, WatchEvent(EventType.ADDED, source.kind, obj))
+
+    def subscribe(self, kind: Kind, listener: Listener) -> None:
+        """Call ``listener`` with every event of ``kind``, before the controllers hear of it; what exists is told first."""
+        feed = self._feed(kind)
+        feed.listeners.append(listener)
+        for obj in tuple(feed.reflector.objects.values()):
+            listener(WatchEvent(EventType.ADDED, kind, obj))
+
+    def objects(self, kind: Kind) -> Mapping[tuple[str, str], RawObject]:
+        """The objects of a kind by namespace and name, as of the last events taken in. It is live: do not change it."""
+        return self._feed(kind).reflector.objects
+
+    def wake(self, controller: Controller, request: Request, after_s: float = 0.0) -> None:
+        """Have ``request`` looked at, at the latest ``after_s`` seconds from now."""
+        seat = self._seats[controller]
+        if after_s <= 0:
+            seat.ready[request] = None
+            return
+        at = self._clock.now() + after_s
+        known = seat.due.get(request)
+        if known is None or at < known:
+            self._set_timer(seat, request, at)
+
+    def _feed(self, kind: Kind) -> _Feed:
+        feed = self._feeds.get(kind)
+        if feed is None:
+            feed = _Feed(Reflector(self._kube, kind, self._take))
+            self._feeds[kind] = feed
+        return feed
+
+    # Events
+
+    def _take(self, event: WatchEvent) -> None:
+        feed = self._feeds[event.kind]
+        for listener in feed.listeners:
+            listener(event)
+        for seat, source in feed.sources:
+            self._offer(seat, source, event)
+
+    @staticmethod
+    def _offer(seat: _Seat, source: Source, event: WatchEvent) -> None:
+        for request in source.requests(event):
+            seat.ready[request] = None
+
+    def _poll(self) -> int:
+        """Take in what happened; returns how many events that were."""
+        taken = 0
+        for feed in tuple(self._feeds.values()):
+            if feed.resting_until > self._clock.now():
+                continue
+            try:
+                taken += feed.reflector.poll()
+            except KubeError as error:
+                self._rest(feed, error)
+            else:
+                feed.rest_s = FIRST_WATCH_BACKOFF_S
+        return taken
+
+    def _rest(self, feed: _Feed, error: KubeError) -> None:
+        """Leave a kind alone for a while that cannot be listed, such as one whose definition is not installed."""
+        self.errors["watch", feed.reflector.kind.resource] += 1
+        self.last_error = str(error)
+        feed.resting_until = self._clock.now() + feed.rest_s
+        feed.rest_s = min(feed.rest_s * 2, LONGEST_BACKOFF_S)
+        self._sequence += 1
+        heapq.heappush(self._timers, (feed.resting_until, self._sequence, None, Request()))
+
+    # Rounds
+
+    def step(self) -> bool:
+        """Take in events and reconcile once whatever is ready; False when there was nothing to do."""
+        taken = self._poll()
+        self._ring()
+        batch = [(seat, request) for seat in self._seats.values() for request in seat.ready]
+        for seat in self._seats.values():
+            seat.ready = {}
+        self._random.shuffle(batch)
+        for seat, request in batch:
+            self._reconcile(seat, request)
+        return bool(batch) or taken > 0
+
+    def run_ready(self) -> int:
+        """Step until nothing is left to do at this instant; returns the number of steps.
+
+        Raises:
+            InternalError: the controllers keep waking each other without time passing.
+        """
+        steps = 0
+        while self.step():
+            steps += 1
+            if steps > ROUNDS_PER_INSTANT:
+                busy = ", ".join(sorted(seat.controller.name for seat in self._seats.values() if seat.ready))
+                raise InternalError(f"no rest after {steps} rounds at one instant; still busy: {busy or 'events only'}")
+        return steps
+
+    def next_time(self) -> float | None:
+        """When the next timer rings, or None when only an event can wake anything."""
+        while self._timers:
+            at, _, seat, request = self._timers[0]
+            if seat is None or seat.due.get(request) == at:
+                return at
+            heapq.heappop(self._timers)
+        return None
+
+    def run(self, until: float) -> None:
+        """Run to the time ``until``: everything that is due by then is done when this returns."""
+        while True:
+            self.run_ready()
+            at = self.next_time()
+            if at is None or at > until:
+                break
+            self._clock.set(max(at, self._clock.now()))
+        self._clock.set(max(until, self._clock.now()))
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is ready now. Events that were not taken in yet do not count."""
+        return not any(seat.ready for seat in self._seats.values())
+
+    def _ring(self) -> None:
+        now = self._clock.now()
+        while self._timers and self._timers[0][0] <= now:
+            at, _, seat, request = heapq.heappop(self._timers)
+            if seat is not None and seat.due.get(request) == at:
+                del seat.due[request]
+                seat.ready[request] = None
+
+    def _set_timer(self, seat: _Seat, request: Request, at: float) -> None:
+        seat.due[request] = at
+        self._sequence += 1
+        heapq.heappush(self._timers, (at, self._sequence, seat, request))
+
+    def _reconcile(self, seat: _Seat, request: Request) -> None:
+        """Run one request. What it answers replaces any timer that it had: the newest look at the world decides."""
+        self.reconciles += 1
+        seat.due.pop(request, None)
+        try:
+            result = seat.controller.reconcile(request)
+        except (KubeError, ProviderError) as error:
+            self._back_off(seat, request, error)
+            return
+        seat.failures.pop(request, None)
+        after = result.requeue_after_s
+        if after is None:
+            return
+        if after <= 0:
+            seat.ready[request] = None
+        else:
+            self._set_timer(seat, request, self._clock.now() + after)
+
+    def _back_off(self, seat: _Seat, request: Request, error: KubeError | ProviderError) -> None:
+        self.errors[seat.controller.name, type(error).__name__] += 1
+        self.last_error = f"{seat.controller.name} {request.namespace}/{request.name}: {error}"
+        failures = seat.failures.get(request, 0)
+        seat.failures[request] = failures + 1
+        delay = min(FIRST_BACKOFF_S * 2 ** min(failures, 20), LONGEST_BACKOFF_S)
+        if isinstance(error, KubeError | Throttled):
+            delay = max(delay, error.retry_after_s)
+        self._set_timer(seat, request, self._clock.now() + delay)

@@ -1,0 +1,175 @@
+"""What a cluster's controllers do about nodes: taints for their condition, silence noticed, nodes without a machine removed.
+
+Source: the node lifecycle and cloud node lifecycle controllers of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from karpy.clock import Clock, format_time, parse_time
+from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.errors import KubeError
+from karpy.kube.client import KubeClient, PatchType, RawObject
+from karpy.objects import kinds
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.sim.cache import ClusterCache
+from karpy.sim.nodes import NOT_READY, SILENT_RENEWAL, UNREACHABLE
+from karpy.sim.recorder import NORMAL, Recorder
+from karpy.taints import NO_EXECUTE, NO_SCHEDULE
+
+__all__ = ["CloudNodes", "NodeLifecycle"]
+
+LEASES = "kube-node-lease"
+GRACE_S = 40.0
+"""Silence after which a node counts as unreachable."""
+CLOUD_CHECK_S = 5.0
+
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_OWN_KEYS = frozenset({NOT_READY, UNREACHABLE, UNSCHEDULABLE})
+
+
+def _ready(node: RawObject) -> str:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return next((each["status"] for each in conditions if each["type"] == "Ready"), "Unknown")
+
+
+class NodeLifecycle:
+    """Keeps each node's taints in step with its condition, and marks nodes whose kubelet has fallen silent."""
+
+    name = "node-lifecycle"
+
+    def __init__(self, kube: KubeClient, clock: Clock, cache: ClusterCache) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._cache = cache
+        self._recorder = Recorder(kube, clock, "node-controller")
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (Source(kinds.NODE, by_name), Source(kinds.LEASE, self._renewed))
+
+    @staticmethod
+    def _renewed(event: WatchEvent) -> Sequence[Request]:
+        metadata = event.object["metadata"]
+        return (Request(metadata["name"]),) if metadata["namespace"] == LEASES else ()
+
+    def reconcile(self, request: Request) -> Result:
+        node = self._cache.get(kinds.NODE, request.name)
+        if node is None:
+            return DONE
+        now = self._clock.now()
+        deadline = self._deadline(node)
+        if deadline is not None and deadline <= now and _ready(node) != "Unknown":
+            self._mark_unreachable(node, now)
+            return DONE  # the changed node comes back
+        self._sync_taints(node, now)
+        return DONE if deadline is None or deadline <= now else Result(deadline - now)
+
+    def _deadline(self, node: RawObject) -> float | None:
+        """When the node's silence becomes too long; None while its kubelet is known to live, or never had a lease."""
+        lease = self._cache.get(kinds.LEASE, node["metadata"]["name"], LEASES)
+        if lease is None or SILENT_RENEWAL in (lease["metadata"].get("annotations") or {}):
+            return None
+        return parse_time(lease["spec"]["renewTime"]) + GRACE_S
+
+    def _mark_unreachable(self, node: RawObject, now: float) -> None:
+        at = format_time(now)
+        conditions = [
+            {
+                "type": each["type"],
+                "status": "Unknown",
+                "reason": "NodeStatusUnknown",
+                "message": "Kubelet stopped posting node status.",
+                "lastTransitionTime": at,
+            }
+            for each in node["status"]["conditions"]
+        ]
+        name = node["metadata"]["name"]
+        patch = {"status": {"conditions": conditions}}
+        self._kube.patch(kinds.NODE, name, patch, patch_type=PatchType.STRATEGIC, subresource="status")
+        self._recorder.record(kinds.NODE, node, NORMAL, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
+        for pod in tuple(self._cache.pods_on(name)):
+            self._mark_not_ready(pod, at)
+
+    def _mark_not_ready(self, pod: RawObject, at: str) -> None:
+        conditions = (pod.get("status") or {}).get("conditions") or ()
+        if not any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
+            return
+        patch = {"status": {"conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": at}]}}
+        metadata = pod["metadata"]
+        try:
+            self._kube.patch(
+                kinds.POD,
+                metadata["name"],
+                patch,
+                metadata["namespace"],
+                patch_type=PatchType.STRATEGIC,
+                subresource="status",
+            )
+        except KubeError as error:
+            if not error.not_found:
+                raise
+
+    def _sync_taints(self, node: RawObject, now: float) -> None:
+        spec = node.get("spec") or {}
+        present = spec.get("taints") or []
+        wanted = _wanted_taints(_ready(node), cordoned=bool(spec.get("unschedulable")))
+        held = {(each["key"], each["effect"]) for each in present if each["key"] in _OWN_KEYS}
+        if held == wanted:
+            return
+        kept = [each for each in present if each["key"] not in _OWN_KEYS or (each["key"], each["effect"]) in wanted]
+        at = format_time(now)
+        added = [{"key": key, "effect": effect, "timeAdded": at} for key, effect in sorted(wanted - held)]
+        metadata = node["metadata"]
+        # Taints are one list: the version keeps this from undoing what someone else has just changed.
+        patch = {
+            "metadata": {"resourceVersion": metadata["resourceVersion"]},
+            "spec": {"taints": [*kept, *added] or None},
+        }
+        self._kube.patch(kinds.NODE, metadata["name"], patch)
+
+
+def _wanted_taints(ready: str, *, cordoned: bool) -> set[tuple[str, str]]:
+    wanted = {(UNSCHEDULABLE, NO_SCHEDULE)} if cordoned else set()
+    if ready != "True":
+        key = UNREACHABLE if ready == "Unknown" else NOT_READY
+        wanted |= {(key, NO_SCHEDULE), (key, NO_EXECUTE)}
+    return wanted
+
+
+class CloudNodes:
+    """Removes nodes that are not ready and whose machine the cloud does not know any more."""
+
+    name = "cloud-node-lifecycle"
+
+    def __init__(self, kube: KubeClient, cache: ClusterCache, machine_exists: Callable[[str], bool]) -> None:
+        self._kube = kube
+        self._cache = cache
+        self._machine_exists = machine_exists
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (Source(kinds.NODE, self._unready),)
+
+    @staticmethod
+    def _unready(event: WatchEvent) -> Sequence[Request]:
+        if event.type is EventType.DELETED or _ready(event.object) == "True":
+            return ()
+        return by_name(event)
+
+    def reconcile(self, request: Request) -> Result:
+        node = self._cache.get(kinds.NODE, request.name)
+        if node is None or _ready(node) == "True" or "deletionTimestamp" in node["metadata"]:
+            return DONE
+        provider_id = (node.get("spec") or {}).get("providerID", "")
+        if not provider_id:
+            return DONE  # a node that someone made by hand
+        if self._machine_exists(provider_id):
+            return Result(CLOUD_CHECK_S)
+        try:
+            self._kube.delete(kinds.NODE, request.name, uid=node["metadata"]["uid"])
+        except KubeError as error:
+            if not (error.not_found or error.conflict):
+                raise
+        return DONE

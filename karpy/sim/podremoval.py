@@ -1,0 +1,159 @@
+"""Pods that must go because of their node: it drives them out by a taint, or it does not exist any more.
+
+Source: the taint eviction and pod garbage controllers of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from karpy.clock import Clock, parse_time
+from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.errors import KubeError
+from karpy.kube.client import KubeClient, RawObject
+from karpy.objects import kinds
+from karpy.objects.meta import decode
+from karpy.objects.node import Node
+from karpy.objects.pod import Pod
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.sim.cache import ClusterCache
+from karpy.sim.nodes import NOT_READY, UNREACHABLE
+from karpy.sim.recorder import NORMAL, Recorder
+from karpy.taints import NO_EXECUTE, Taint, Toleration
+
+__all__ = ["PodGarbage", "TaintEviction"]
+
+DEFAULT_TOLERATION_S = 300
+ORPHANED_S = 20.0
+"""How long pods may name a node that does not exist."""
+
+
+class TaintEviction:
+    """Deletes pods from nodes with NoExecute taints that they do not tolerate, or no longer."""
+
+    name = "taint-eviction"
+
+    def __init__(self, kube: KubeClient, clock: Clock, cache: ClusterCache) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._cache = cache
+        self._recorder = Recorder(kube, clock, "taint-eviction-controller")
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (Source(kinds.NODE, self._tainted), Source(kinds.POD, self._on_tainted))
+
+    @staticmethod
+    def _tainted(event: WatchEvent) -> Sequence[Request]:
+        return by_name(event) if _drives_out(event.object) else ()
+
+    def _on_tainted(self, event: WatchEvent) -> Sequence[Request]:
+        name = event.object["spec"].get("nodeName")
+        node = self._cache.get(kinds.NODE, name) if name else None
+        return (Request(name),) if node is not None and _drives_out(node) else ()
+
+    def reconcile(self, request: Request) -> Result:
+        node = self._cache.get(kinds.NODE, request.name)
+        if node is None or not _drives_out(node):
+            return DONE
+        taints = [each for each in node["spec"]["taints"] if each["effect"] == NO_EXECUTE]
+        since = max((parse_time(each["timeAdded"]) for each in taints if each.get("timeAdded")), default=0.0)
+        decoded = [taint for taint in decode(node, Node).spec.taints if taint.effect == NO_EXECUTE]
+        now = self._clock.now()
+        later = []
+        for pod in tuple(self._cache.pods_on(request.name)):
+            if "deletionTimestamp" in pod["metadata"]:
+                continue
+            bears_s = _bears_for(decoded, _with_defaults(decode(pod, Pod).spec.tolerations))
+            if bears_s is None:
+                continue
+            due = (since or now) + bears_s
+            if bears_s <= 0 or due <= now:
+                self._evict(pod)
+            else:
+                later.append(due)
+        return Result(min(later) - now) if later else DONE
+
+    def _evict(self, pod: RawObject) -> None:
+        metadata = pod["metadata"]
+        message = f"Marking for deletion Pod {metadata['namespace']}/{metadata['name']}"
+        self._recorder.record(kinds.POD, pod, NORMAL, "TaintManagerEviction", message)
+        _delete_pod(self._kube, pod, grace_period_s=None)
+
+
+def _drives_out(node: RawObject) -> bool:
+    return any(taint["effect"] == NO_EXECUTE for taint in (node.get("spec") or {}).get("taints") or ())
+
+
+def _with_defaults(tolerations: Sequence[Toleration]) -> Sequence[Toleration]:
+    """Pods that do not say otherwise bear a node in trouble for five minutes; real clusters write that into every pod."""
+    missing = [
+        Toleration(key, "Exists", effect=NO_EXECUTE, toleration_seconds=DEFAULT_TOLERATION_S)
+        for key in (NOT_READY, UNREACHABLE)
+        if not any(each.key in (None, "", key) and each.effect in (None, "", NO_EXECUTE) for each in tolerations)
+    ]
+    return [*tolerations, *missing] if missing else tolerations
+
+
+def _bears_for(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> float | None:
+    """Seconds for which all taints are tolerated; None is for ever, 0 not at all."""
+    shortest: float | None = None
+    for taint in taints:
+        bearing = [each for each in tolerations if each.tolerates(taint)]
+        if not bearing:
+            return 0.0
+        for toleration in bearing:
+            seconds = toleration.toleration_seconds
+            if seconds is not None:
+                shortest = max(float(seconds), 0.0) if shortest is None else min(shortest, max(float(seconds), 0.0))
+    return shortest
+
+
+def _delete_pod(kube: KubeClient, pod: RawObject, grace_period_s: int | None) -> None:
+    metadata = pod["metadata"]
+    try:
+        kube.delete(
+            kinds.POD, metadata["name"], metadata["namespace"], grace_period_s=grace_period_s, uid=metadata["uid"]
+        )
+    except KubeError as error:
+        if not (error.not_found or error.conflict):
+            raise
+
+
+class PodGarbage:
+    """Removes pods that name a node which does not exist."""
+
+    name = "pod-garbage-collector"
+
+    def __init__(self, kube: KubeClient, clock: Clock, cache: ClusterCache) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._cache = cache
+        self._missing_since: dict[str, float] = {}
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (Source(kinds.NODE, self._deleted), Source(kinds.POD, self._homeless))
+
+    @staticmethod
+    def _deleted(event: WatchEvent) -> Sequence[Request]:
+        return by_name(event) if event.type is EventType.DELETED else ()
+
+    def _homeless(self, event: WatchEvent) -> Sequence[Request]:
+        node = event.object["spec"].get("nodeName")
+        if not node or event.type is EventType.DELETED or self._cache.get(kinds.NODE, node) is not None:
+            return ()
+        return (Request(node),)
+
+    def reconcile(self, request: Request) -> Result:
+        pods = tuple(self._cache.pods_on(request.name))
+        if self._cache.get(kinds.NODE, request.name) is not None or not pods:
+            self._missing_since.pop(request.name, None)
+            return DONE
+        now = self._clock.now()
+        due = self._missing_since.setdefault(request.name, now) + ORPHANED_S
+        if due > now:
+            return Result(due - now)
+        for pod in pods:
+            _delete_pod(self._kube, pod, grace_period_s=0)
+        return DONE

@@ -1,0 +1,132 @@
+"""PodDisruptionBudgets: how many of the chosen pods are healthy, how many must be, and so how many may be evicted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from karpy.clock import Clock, parse_time
+from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.kube.client import KubeClient, RawObject
+from karpy.objects import kinds
+from karpy.objects.watchevent import WatchEvent
+from karpy.sim.api.selectors import matches_label_selector
+from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.workloads.objects import is_active, is_finished, is_ready, with_condition, write_status
+from karpy.sim.workloads.rollout import resolve
+
+__all__ = ["Budgets"]
+
+_EVICTION_COUNTS_S = 120.0
+"""How long an eviction that was granted counts against the budget while its pod is still there."""
+
+_SCALED = {"ReplicaSet": kinds.REPLICA_SET, "StatefulSet": kinds.STATEFUL_SET}
+
+
+class Budgets:
+    """The disruption controller."""
+
+    name = "disruption-controller"
+
+    def __init__(self, kube: KubeClient, clock: Clock, cache: ClusterCache) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._cache = cache
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (
+            Source(kinds.POD_DISRUPTION_BUDGET, by_name),
+            Source(kinds.POD, self._of_pod),
+            Source(kinds.REPLICA_SET, self._in_namespace),
+            Source(kinds.STATEFUL_SET, self._in_namespace),
+        )
+
+    def _of_pod(self, event: WatchEvent) -> Sequence[Request]:
+        metadata = event.object["metadata"]
+        labels = metadata.get("labels") or {}
+        return tuple(
+            Request(budget["metadata"]["name"], metadata["namespace"])
+            for budget in self._in(metadata["namespace"])
+            if matches_label_selector(budget["spec"].get("selector"), labels)
+        )
+
+    def _in_namespace(self, event: WatchEvent) -> Sequence[Request]:
+        namespace = event.object["metadata"]["namespace"]
+        return tuple(Request(budget["metadata"]["name"], namespace) for budget in self._in(namespace))
+
+    def _in(self, namespace: str) -> Sequence[RawObject]:
+        budgets = self._cache.all(kinds.POD_DISRUPTION_BUDGET)
+        return [budget for budget in budgets if budget["metadata"]["namespace"] == namespace]
+
+    def reconcile(self, request: Request) -> Result:
+        budget = self._cache.get(kinds.POD_DISRUPTION_BUDGET, request.name, request.namespace)
+        if budget is None:
+            return DONE
+        selector = budget["spec"].get("selector")
+        pods = [
+            pod
+            for pod in self._cache.pods_in(request.namespace)
+            if not is_finished(pod) and matches_label_selector(selector, pod["metadata"].get("labels") or {})
+        ]
+        expected, desired = self._goal(budget, pods)
+        disrupted = self._disrupted(budget, pods)
+        healthy = sum(
+            1 for pod in pods if is_ready(pod) and is_active(pod) and pod["metadata"]["name"] not in disrupted
+        )
+        allowed = max(healthy - desired, 0) if expected else 0
+        now = self._clock.now()
+        status: dict[str, Any] = {
+            "observedGeneration": budget["metadata"].get("generation", 0),
+            "expectedPods": expected,
+            "desiredHealthy": desired,
+            "currentHealthy": healthy,
+            "disruptionsAllowed": allowed,
+            "disruptedPods": disrupted or None,
+            "conditions": _conditions(budget, allowed, now),
+        }
+        write_status(self._kube, kinds.POD_DISRUPTION_BUDGET, budget, status)
+        waiting = [parse_time(at) + _EVICTION_COUNTS_S - now for at in disrupted.values()]
+        return Result(max(min(waiting), 0.001)) if waiting else DONE
+
+    def _goal(self, budget: RawObject, pods: Sequence[RawObject]) -> tuple[int, int]:
+        """How many pods there should be, and how many of them must be healthy."""
+        spec = budget["spec"]
+        least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
+        if most is not None:
+            expected = self._expected(pods)
+            return expected, max(expected - resolve(most, expected, up=True), 0)
+        if isinstance(least, str):
+            expected = self._expected(pods)
+            return expected, resolve(least, expected, up=True)
+        return len(pods), int(least or 0)
+
+    def _expected(self, pods: Sequence[RawObject]) -> int:
+        """What the pods' owners are scaled to; a pod that nothing scales counts for itself."""
+        total, seen = 0, set()
+        for pod in pods:
+            owner = controller_of(pod)
+            kind = _SCALED.get(owner["kind"]) if owner is not None else None
+            scaled = self._cache.get(kind, owner["name"], pod["metadata"]["namespace"]) if kind and owner else None
+            if scaled is None:
+                total += 1
+            elif scaled["metadata"]["uid"] not in seen:
+                seen.add(scaled["metadata"]["uid"])
+                total += int(scaled["spec"].get("replicas", 1))
+        return total
+
+    def _disrupted(self, budget: RawObject, pods: Sequence[RawObject]) -> dict[str, str]:
+        """Evictions granted for pods that have not been marked as going yet."""
+        waiting = {pod["metadata"]["name"] for pod in pods if is_active(pod)}
+        now = self._clock.now()
+        granted = (budget.get("status") or {}).get("disruptedPods") or {}
+        return {
+            name: at for name, at in granted.items() if name in waiting and parse_time(at) + _EVICTION_COUNTS_S > now
+        }
+
+
+def _conditions(budget: RawObject, allowed: int, now: float) -> list[Any]:
+    present = (budget.get("status") or {}).get("conditions") or ()
+    status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
+    generation = budget["metadata"].get("generation", 0)
+    return with_condition(present, "DisruptionAllowed", status, reason, "", now, observedGeneration=generation)

@@ -1,0 +1,225 @@
+"""What the workload controllers share: pods made from templates, what state a pod is in, ownership, status that is written
+only when it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from karpy.clock import format_time, parse_time
+from karpy.controllers.base import Request
+from karpy.errors import KubeError
+from karpy.kube.client import KubeClient, RawObject
+from karpy.objects import kinds
+from karpy.objects.kinds import Kind
+from karpy.objects.watchevent import WatchEvent
+from karpy.sim.api.selectors import matches_label_selector
+from karpy.sim.cache import ClusterCache, controller_of
+
+__all__ = [
+    "available_since",
+    "claim",
+    "condition_of",
+    "delete_pod",
+    "is_active",
+    "is_deleting",
+    "is_ready",
+    "owner_reference",
+    "owners",
+    "pod_from",
+    "template_hash",
+    "with_condition",
+    "write_status",
+]
+
+_SAFE = "bcdfghjklmnpqrstvwxz2456789"
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def is_deleting(obj: RawObject) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def is_finished(pod: RawObject) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def is_active(pod: RawObject) -> bool:
+    """Neither finished nor on its way out."""
+    return not is_finished(pod) and not is_deleting(pod)
+
+
+def condition_of(obj: RawObject, type_: str) -> Mapping[str, Any] | None:
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == type_:
+            found: Mapping[str, Any] = condition
+            return found
+    return None
+
+
+def is_ready(pod: RawObject) -> bool:
+    condition = condition_of(pod, "Ready")
+    return condition is not None and condition["status"] == "True"
+
+
+def available_since(pod: RawObject, min_ready_s: float) -> float | None:
+    """From when on the pod counts as available; None while it is not ready."""
+    condition = condition_of(pod, "Ready")
+    if condition is None or condition["status"] != "True":
+        return None
+    return parse_time(condition["lastTransitionTime"]) + min_ready_s if min_ready_s else 0.0
+
+
+def owner_reference(kind: Kind, owner: RawObject) -> dict[str, Any]:
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def pod_from(template: RawObject, kind: Kind, owner: RawObject, **metadata: Any) -> dict[str, Any]:
+    """A pod as ``template`` describes it, owned by ``owner``; ``metadata`` must hold a name or a generateName."""
+    given = template.get("metadata") or {}
+    pod_metadata: dict[str, Any] = {"namespace": owner["metadata"]["namespace"], **metadata}
+    for field in ("labels", "annotations", "finalizers"):
+        merged = given.get(field)
+        if field == "labels":
+            merged = {**(merged or {}), **metadata.get("labels", {})}
+        if merged:
+            pod_metadata[field] = merged
+    pod_metadata["ownerReferences"] = [owner_reference(kind, owner)]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": template["spec"]}
+
+
+def template_hash(value: Any) -> str:
+    """Ten letters that stand for a template; equal templates give equal letters, in every process."""
+    number = 0xCBF29CE484222325
+    for byte in _encode(value):
+        number = (number ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    letters = []
+    for _ in range(10):
+        number, index = divmod(number, len(_SAFE))
+        letters.append(_SAFE[index])
+    return "".join(letters)
+
+
+def owners(event: WatchEvent, kind: str) -> Sequence[Request]:
+    """The request for the object's controller, if that is of this kind."""
+    owner = controller_of(event.object)
+    if owner is None or owner["kind"] != kind:
+        return ()
+    return (Request(owner["name"], event.object["metadata"].get("namespace", "")),)
+
+
+def claim(kube: KubeClient, cache: ClusterCache, dependents: Kind, kind: Kind, owner: RawObject) -> list[RawObject]:
+    """The dependents of ``owner``: those it controls and whose labels still fit; others that fit and are free it adopts."""
+    metadata, selector = owner["metadata"], owner["spec"].get("selector")
+    kept = []
+    for dependent in tuple(cache.owned(dependents, metadata["uid"])):
+        if _fits(selector, dependent):
+            kept.append(dependent)
+        else:
+            _set_owners(kube, dependents, dependent, _without(dependent, metadata["uid"]))
+    if is_deleting(owner):
+        return kept
+    for orphan in tuple(cache.owned(dependents, "")):
+        same_space = orphan["metadata"].get("namespace") == metadata.get("namespace")
+        if same_space and _fits(selector, orphan) and not is_deleting(orphan) and not is_finished(orphan):
+            references = [*(orphan["metadata"].get("ownerReferences") or ()), owner_reference(kind, owner)]
+            if _set_owners(kube, dependents, orphan, references):
+                kept.append(orphan)
+    return kept
+
+
+def _fits(selector: Any, obj: RawObject) -> bool:
+    return matches_label_selector(selector, obj["metadata"].get("labels") or {})
+
+
+def _without(obj: RawObject, uid: str) -> list[Any]:
+    return [each for each in obj["metadata"]["ownerReferences"] if each.get("uid") != uid]
+
+
+def _set_owners(kube: KubeClient, kind: Kind, obj: RawObject, references: list[Any]) -> bool:
+    metadata = obj["metadata"]
+    patch = {
+        "metadata": {"resourceVersion": metadata["resourceVersion"], "ownerReferences": references or None},
+    }
+    try:
+        kube.patch(kind, metadata["name"], patch, metadata.get("namespace", ""))
+    except KubeError as error:
+        if error.not_found or error.conflict:
+            return False
+        raise
+    return True
+
+
+def delete_pod(kube: KubeClient, pod: RawObject) -> bool:
+    """Ask for the pod's graceful end; False when it is gone already."""
+    metadata = pod["metadata"]
+    try:
+        kube.delete(kinds.POD, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+    except KubeError as error:
+        if error.not_found or error.conflict:
+            return False
+        raise
+    return True
+
+
+def write_status(
+    kube: KubeClient, kind: Kind, obj: RawObject, wanted: Mapping[str, Any], optional: Iterable[str] = ()
+) -> None:
+    """Patch the status fields that differ. ``optional`` fields are left out of the object while they are zero."""
+    present = obj.get("status") or {}
+    given = {key: value or None if key in set(optional) else value for key, value in wanted.items()}
+    changed = {key: _replacing(present.get(key), value) for key, value in given.items() if present.get(key) != value}
+    if not changed:
+        return
+    metadata = obj["metadata"]
+    try:
+        kube.patch(kind, metadata["name"], {"status": changed}, metadata["namespace"], subresource="status")
+    except KubeError as error:
+        if not error.not_found:
+            raise
+
+
+def _replacing(old: Any, new: Any) -> Any:
+    """A merge patch that leaves nothing of ``old`` behind."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        return {**dict.fromkeys(old), **new}
+    return new
+
+
+def with_condition(
+    conditions: Collection[Mapping[str, Any]],
+    type_: str,
+    status: str,
+    reason: str,
+    message: str,
+    now: float,
+    **more: Any,
+) -> list[Mapping[str, Any]]:
+    """``conditions`` with one set; its transition time moves only when its status does.
+
+    ``more`` are fields that go with a change but do not make one.
+    """
+    old = next((each for each in conditions if each["type"] == type_), None)
+    at = format_time(now)
+    if old is not None and (old["status"], old.get("reason"), old.get("message")) == (status, reason, message):
+        return list(conditions)
+    new: dict[str, Any] = {
+        "type": type_,
+        "status": status,
+        **more,
+        "lastTransitionTime": old["lastTransitionTime"] if old is not None and old["status"] == status else at,
+        "reason": reason,
+        "message": message,
+    }
+    return [*(each for each in conditions if each["type"] != type_), new]

@@ -1,0 +1,145 @@
+"""ReplicaSets: so many pods of one template, no more and no fewer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from karpy import labels
+from karpy.clock import Clock, parse_time
+from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.errors import KubeError
+from karpy.kube.client import KubeClient, RawObject
+from karpy.objects import kinds
+from karpy.objects.watchevent import WatchEvent
+from karpy.sim.cache import ClusterCache
+from karpy.sim.recorder import NORMAL, WARNING, Recorder
+from karpy.sim.workloads.objects import (
+    available_since,
+    claim,
+    condition_of,
+    delete_pod,
+    is_active,
+    is_deleting,
+    is_ready,
+    owners,
+    pod_from,
+    write_status,
+)
+
+__all__ = ["ReplicaSets", "deletion_order"]
+
+_BURST = 500
+"""Pods made or ended in one go; the rest follows with the next look."""
+
+
+class ReplicaSets:
+    """The ReplicaSet controller."""
+
+    name = "replicaset-controller"
+
+    def __init__(self, kube: KubeClient, clock: Clock, cache: ClusterCache) -> None:
+        self._kube = kube
+        self._clock = clock
+        self._cache = cache
+        self._recorder = Recorder(kube, clock, self.name)
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        return (Source(kinds.REPLICA_SET, by_name), Source(kinds.POD, self._of_pod))
+
+    def _of_pod(self, event: WatchEvent) -> Sequence[Request]:
+        return owners(event, "ReplicaSet")
+
+    def reconcile(self, request: Request) -> Result:
+        replica_set = self._cache.get(kinds.REPLICA_SET, request.name, request.namespace)
+        if replica_set is None:
+            return DONE
+        owned = claim(self._kube, self._cache, kinds.POD, kinds.REPLICA_SET, replica_set)
+        pods = [pod for pod in owned if is_active(pod)]
+        if not is_deleting(replica_set):
+            missing = replica_set["spec"].get("replicas", 1) - len(pods)
+            if missing > 0:
+                self._create(replica_set, min(missing, _BURST))
+            elif missing < 0:
+                self._end(replica_set, pods, min(-missing, _BURST))
+        return self._write_status(replica_set, pods)
+
+    def _create(self, replica_set: RawObject, count: int) -> None:
+        metadata = replica_set["metadata"]
+        pod = pod_from(
+            replica_set["spec"]["template"],
+            kinds.REPLICA_SET,
+            replica_set,
+            generateName=f"{metadata['name']}-",
+        )
+        for _ in range(count):
+            try:
+                made = self._kube.create(kinds.POD, pod, metadata["namespace"])
+            except KubeError as error:
+                message = f"Error creating: {error.message}"
+                self._recorder.record(kinds.REPLICA_SET, replica_set, WARNING, "FailedCreate", message)
+                raise
+            self._tell(replica_set, "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
+
+    def _end(self, replica_set: RawObject, pods: Sequence[RawObject], count: int) -> None:
+        for pod in deletion_order(pods)[:count]:
+            if delete_pod(self._kube, pod):
+                self._tell(replica_set, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+
+    def _tell(self, replica_set: RawObject, reason: str, message: str) -> None:
+        self._recorder.record(kinds.REPLICA_SET, replica_set, NORMAL, reason, message)
+
+    def _write_status(self, replica_set: RawObject, pods: Sequence[RawObject]) -> Result:
+        now = self._clock.now()
+        min_ready_s = float(replica_set["spec"].get("minReadySeconds") or 0)
+        since = [available_since(pod, min_ready_s) for pod in pods]
+        later = [time for time in since if time is not None and time > now]
+        ready = sum(1 for time in since if time is not None)
+        status: dict[str, Any] = {
+            "replicas": len(pods),
+            "fullyLabeledReplicas": len(pods),
+            "readyReplicas": ready,
+            "availableReplicas": ready - len(later),
+            "observedGeneration": replica_set["metadata"].get("generation", 0),
+        }
+        optional = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+        write_status(self._kube, kinds.REPLICA_SET, replica_set, status, optional)
+        return Result(min(later) - now) if later else DONE
+
+
+_PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+
+def deletion_order(pods: Sequence[RawObject]) -> list[RawObject]:
+    """The pods that can best be spared first.
+
+    Those without a node, then not running, not ready, of lower deletion cost, on nodes with more of their kind, ready for the
+    shortest time, and youngest (the order of the Kubernetes controller).
+    """
+    crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods if is_ready(pod))
+
+    def rank(pod: RawObject) -> tuple[Any, ...]:
+        metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
+        ready = condition_of(pod, "Ready")
+        ready_since = parse_time(ready["lastTransitionTime"]) if ready is not None and is_ready(pod) else 0.0
+        return (
+            bool(node),
+            _PHASES.get((pod.get("status") or {}).get("phase", ""), 0),
+            is_ready(pod),
+            _deletion_cost(pod),
+            -crowd[node],
+            -ready_since,
+            -parse_time(metadata["creationTimestamp"]),
+            metadata["name"],
+        )
+
+    return sorted(pods, key=rank)
+
+
+def _deletion_cost(pod: RawObject) -> int:
+    try:
+        return int((pod["metadata"].get("annotations") or {}).get(labels.POD_DELETION_COST, "0"))
+    except ValueError:
+        return 0

@@ -1,0 +1,236 @@
+"""A whole cluster in one process: an API server, the controllers that every cluster has, kubelets, a cloud, and virtual time.
+
+Add controllers of your own, apply manifests, and let time pass: as fast as it can be worked out, or paced by the wall clock beside
+an HTTP server. Two worlds with the same seed that are asked the same do the same, to the last byte.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from karpy.cloud.model import CloudModel
+from karpy.controllers.base import Controller
+from karpy.errors import InvalidObject, KubeError
+from karpy.kube.client import RawObject
+from karpy.kube.crds import core_crds
+from karpy.objects.kinds import Kind
+from karpy.objects.meta import describe
+from karpy.objects.watchevent import WatchEvent
+from karpy.sim.apiserver import ApiServer
+from karpy.sim.cache import ClusterCache
+from karpy.sim.clock import DEFAULT_START, VirtualClock
+from karpy.sim.cloud import SimCloud, Timing
+from karpy.sim.expiry import EventExpiry
+from karpy.sim.generic import GenericModel
+from karpy.sim.kubelet import Kubelets, PodAgents
+from karpy.sim.loop import Loop
+from karpy.sim.machines import Machine
+from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
+from karpy.sim.podremoval import PodGarbage, TaintEviction
+from karpy.sim.scheduler import Scheduler
+from karpy.sim.workloads import workload_controllers
+
+__all__ = ["Autoscaler", "World"]
+
+_STOP_CHECK_S = 0.2
+
+
+class _State(Protocol):
+    def apply(self, event: WatchEvent) -> Any: ...
+
+
+class Autoscaler(Protocol):
+    """What `World.install` takes: `karpy.operator.Operator`, or anything of its form."""
+
+    @property
+    def kinds(self) -> Sequence[Kind]: ...
+
+    @property
+    def controllers(self) -> Sequence[Controller]: ...
+
+    @property
+    def state(self) -> _State: ...
+
+
+class World:
+    """One simulated cluster on its own time.
+
+    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``actors=False`` leaves the
+    API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the renewal of
+    their leases every ten seconds; without it an idle world has nothing to do.
+    """
+
+    def __init__(
+        self,
+        seed: int = 0,
+        models: Sequence[CloudModel] | None = None,
+        *,
+        start: float = DEFAULT_START,
+        timing: Timing | None = None,
+        heartbeats: bool = False,
+        actors: bool = True,
+    ) -> None:
+        self.seed = seed
+        self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
+        self.clock = VirtualClock(start)
+        self.api = ApiServer(self.clock, seed)
+        self.loop = Loop(self.api, self.clock, seed)
+        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing)
+        for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
+            self.api.install_crd(crd)
+        self.actors = self._populate(heartbeats=heartbeats) if actors else ()
+
+    def _populate(self, *, heartbeats: bool) -> tuple[Controller, ...]:
+        api, clock, loop, seed = self.api, self.clock, self.loop, self.seed
+        cache = ClusterCache(loop)
+        kubelets = Kubelets(api, clock, heartbeats=heartbeats)
+        actors: tuple[Controller, ...] = (
+            kubelets,
+            PodAgents(api, clock, cache, kubelets, seed),
+            NodeLifecycle(api, clock, cache),
+            CloudNodes(api, cache, lambda provider_id: self.cloud.machine(provider_id) is not None),
+            TaintEviction(api, clock, cache),
+            PodGarbage(api, clock, cache),
+            *workload_controllers(api, clock, cache),
+            Scheduler(api, clock, seed),
+            EventExpiry(api, clock),
+        )
+        for actor in actors:
+            loop.add(actor)
+
+        def tell(machine: Machine) -> None:
+            loop.wake(kubelets, kubelets.take(machine))
+
+        self.cloud.subscribe(tell)
+        return actors
+
+    # Who else takes part
+
+    def add(self, controller: Controller) -> None:
+        """Let one more controller run."""
+        self.loop.add(controller)
+
+    def subscribe(self, kind: Kind, listener: Callable[[WatchEvent], None]) -> None:
+        """Call ``listener`` with every event of ``kind``, before any controller hears of it."""
+        self.loop.subscribe(kind, listener)
+
+    def install(self, autoscaler: Autoscaler) -> None:
+        """Feed an autoscaler's state and run its controllers."""
+        for kind in autoscaler.kinds:
+            self.loop.subscribe(kind, autoscaler.state.apply)
+        for controller in autoscaler.controllers:
+            self.loop.add(controller)
+
+    # What happens in it
+
+    def apply(self, objects: Iterable[RawObject]) -> list[RawObject]:
+        """Create each object, or merge it into the one of its name; in order.
+
+        Raises:
+            InvalidObject: the kind is not known here.
+            KubeError: the API server refuses it.
+        """
+        return [self._apply(obj) for obj in objects]
+
+    def _apply(self, obj: RawObject) -> RawObject:
+        kind = self.kind_of(obj)
+        metadata = obj["metadata"]
+        name, namespace = metadata.get("name"), metadata.get("namespace", "default" if kind.namespaced else "")
+        if name:
+            try:
+                return self.api.patch(kind, name, obj, namespace)
+            except KubeError as error:
+                if not error.not_found:
+                    raise
+        return self.api.create(kind, obj, namespace)
+
+    def kind_of(self, obj: RawObject) -> Kind:
+        """Where the object's kind is served.
+
+        Raises:
+            InvalidObject: nowhere.
+        """
+        group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
+        resource = self.api.registry.by_kind(group, str(obj.get("kind", "")))
+        if resource is None:
+            raise InvalidObject(
+                f"no kind {obj.get('kind')!r} in {obj.get('apiVersion')!r} is served here", object_name=describe(obj)
+            )
+        return Kind(group, version, resource.kind, resource.plural, resource.namespaced)
+
+    # Time
+
+    def run(self, seconds: float) -> None:
+        """Let so much time pass."""
+        self.loop.run(self.clock.now() + seconds)
+
+    def run_until(self, predicate: Callable[[], bool], timeout_s: float = 3600.0) -> bool:
+        """Let time pass until ``predicate`` holds; False when it does not hold in time.
+
+        It is asked after every instant at which anything happened.
+        """
+        deadline = self.clock.now() + timeout_s
+        while True:
+            self.loop.run_ready()
+            if predicate():
+                return True
+            at = self.loop.next_time()
+            if at is None or at > deadline:
+                self.loop.run(deadline)
+                return predicate()
+            self.clock.set(max(at, self.clock.now()))
+
+    def settle(self, for_s: float = 60.0, timeout_s: float = 3600.0) -> bool:
+        """Let time pass until nothing was written for ``for_s`` seconds; False when it does not come to rest in time."""
+        last = [self.api.store.revision, self.clock.now()]
+
+        def rests() -> bool:
+            if self.api.store.revision != last[0]:
+                last[:] = [self.api.store.revision, self.clock.now()]
+            at = self.loop.next_time()
+            return at is None or at - last[1] > for_s
+
+        settled = self.run_until(rests, timeout_s)
+        if settled:
+            self.loop.run(max(last[1] + for_s, self.clock.now()))
+        return settled
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is left to do before the next timer."""
+        return self.loop.is_quiet
+
+    def run_paced(self, speed: float, stop: threading.Event, wall: Callable[[], float] = time.monotonic) -> None:
+        """Let time pass ``speed`` times as fast as on the wall clock, until ``stop`` is set.
+
+        Others may write to `api` from their threads meanwhile: what they write is taken in at once. Between timers and writes
+        this thread sleeps.
+        """
+        written = threading.Event()
+        unsubscribe = self.api.on_write(written.set)
+        start, origin = wall(), self.clock.now()
+
+        def pace() -> float:
+            return origin + (wall() - start) * speed
+
+        try:
+            while not stop.is_set():
+                written.clear()
+                self.loop.run_ready()
+                self._sleep(pace, speed, written, stop)
+        finally:
+            self.clock.freeze()
+            unsubscribe()
+
+    def _sleep(self, pace: Callable[[], float], speed: float, written: threading.Event, stop: threading.Event) -> None:
+        """Until the next timer, a write by anyone, or the end."""
+        due = self.loop.next_time()
+        self.clock.follow(pace, float("inf") if due is None else due)
+        while not stop.is_set():
+            left_s = _STOP_CHECK_S if due is None else (due - pace()) / speed
+            if left_s <= 0 or written.wait(min(left_s, _STOP_CHECK_S)):
+                break
+        self.clock.freeze()

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import pytest
+
+from karpy import labels
+from karpy.errors import KubeError
+from karpy.objects import kinds
+from karpy.sim.nodes import KUBELET_VERSION, SILENT_RENEWAL
+from karpy.sim.world import World
+from tests.karpy.sim.manifests import NODE_CLASS, QUICK, bare_pod, event_reasons, phases, pods, world_with_nodes
+
+
+def test_a_machine_joins_after_its_boot_and_turns_ready_later() -> None:
+    world = World(timing=QUICK)
+    world.cloud.add_machine("s-4x-amd64", "sim-1b", NODE_CLASS, "worker")
+    world.run(0.5)
+    assert world.api.list(kinds.NODE).items == ()
+    world.run(1.0)
+    node = world.api.get(kinds.NODE, "worker")
+    assert {taint["key"] for taint in node["spec"]["taints"]} == {"node.kubernetes.io/not-ready"}
+    world.run(2.0)
+    node = world.api.get(kinds.NODE, "worker")
+    assert "taints" not in node["spec"]
+    assert event_reasons(world, "worker") == ["Starting", "NodeReady"]
+
+
+def test_a_node_tells_what_its_machine_is() -> None:
+    world = world_with_nodes(1)
+    node = world.api.get(kinds.NODE, "node-1")
+    marks = node["metadata"]["labels"]
+    assert marks[labels.INSTANCE_TYPE] == "s-4x-amd64"
+    assert marks[labels.ZONE] == "sim-1a"
+    assert marks[labels.REGION] == "sim-1"
+    assert (marks[labels.ARCH], marks[labels.OS]) == ("amd64", "linux")
+    assert marks[labels.HOSTNAME] == "node-1"
+    assert node["spec"]["providerID"] == "sim:///sim-1a/i-00000001"
+    assert node["status"]["capacity"]["cpu"] == "4"
+    assert node["status"]["allocatable"]["cpu"] == "3900m"
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == KUBELET_VERSION
+
+
+def test_a_lease_says_that_its_renewals_are_not_written() -> None:
+    world = world_with_nodes(1)
+    lease = world.api.get(kinds.LEASE, "node-1", "kube-node-lease")
+    assert SILENT_RENEWAL in lease["metadata"]["annotations"]
+    before = world.api.store.revision
+    world.run(1000)
+    assert world.api.store.revision == before
+
+
+def test_with_heartbeats_the_lease_is_renewed_every_ten_seconds() -> None:
+    world = world_with_nodes(1, heartbeats=True)
+    told = []
+    world.subscribe(kinds.LEASE, lambda event: told.append(event.object["spec"]["renewTime"]))
+    world.run(60)
+    assert len(set(told)) == 7
+
+
+def test_a_bound_pod_is_created_then_runs_with_an_address() -> None:
+    world = world_with_nodes(1)
+    seen = []
+    world.subscribe(kinds.POD, lambda event: seen.append(event.object["status"]))
+    world.apply([bare_pod("a")])
+    world.run(10)
+    waiting = [each for each in seen if each.get("containerStatuses") and each["phase"] == "Pending"]
+    assert waiting[0]["containerStatuses"][0]["state"] == {"waiting": {"reason": "ContainerCreating"}}
+    assert seen[-1]["phase"] == "Running"
+    assert seen[-1]["podIP"]
+    assert event_reasons(world, "a") == ["Scheduled", "Started"]
+
+
+def test_a_deleted_pod_stops_gracefully_and_is_gone() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a")])
+    world.run(10)
+    world.api.delete(kinds.POD, "a", "default")
+    world.run(0.1)
+    assert phases(world) == {"Terminating": 1}
+    world.run(3)
+    assert pods(world) == []
+
+
+def test_pods_of_a_dead_machine_are_left_as_they_are() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a")])
+    world.run(10)
+    world.cloud.kill("sim:///sim-1a/i-00000001")
+    world.api.delete(kinds.POD, "a", "default")
+    world.run(100)
+    assert phases(world) == {"Terminating": 1}
+
+
+def test_a_stillborn_machine_never_becomes_a_node() -> None:
+    world = World(timing=QUICK)
+    world.cloud.launch_stillborn()
+    world.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS)
+    world.run(3600)
+    assert world.api.list(kinds.NODE).items == ()
+
+
+def test_a_node_that_was_deleted_does_not_come_back() -> None:
+    world = world_with_nodes(1)
+    world.api.delete(kinds.NODE, "node-1")
+    world.run(600)
+    with pytest.raises(KubeError):
+        world.api.get(kinds.NODE, "node-1")
+    with pytest.raises(KubeError):
+        world.api.get(kinds.LEASE, "node-1", "kube-node-lease")
+
+
+def test_a_pod_on_the_host_network_has_the_address_of_its_node() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a", hostNetwork=True)])
+    world.run(10)
+    found = world.api.get(kinds.POD, "a", "default")["status"]
+    assert found["podIP"] == found["hostIP"]
+
+
+def test_a_machine_that_takes_the_name_of_one_that_ended_joins_too() -> None:
+    world = world_with_nodes(0)
+    first = world.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS, "worker")
+    world.run(10)
+    world.cloud.vanish(first.provider_id)
+    world.run(100)
+    second = world.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS, "worker")
+    world.run(10)
+    assert world.api.get(kinds.NODE, "worker")["spec"]["providerID"] == second.provider_id

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from karpy.errors import KubeError
+from karpy.objects import kinds
+from karpy.sim.world import World
+from tests.karpy.sim.manifests import bare_pod, deployment, pods, status, world_with_nodes
+
+
+def budget(app: str = "web", **spec: Any) -> dict[str, Any]:
+    selector = {"matchLabels": {"app": app}}
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "keep"},
+        "spec": {"selector": selector, **spec},
+    }
+
+
+def numbers(world: World) -> tuple[int, int, int, int]:
+    """Expected pods, how many must be healthy, how many are, how many may go."""
+    found = status(world, kinds.POD_DISRUPTION_BUDGET, "keep")
+    return found["expectedPods"], found["desiredHealthy"], found["currentHealthy"], found["disruptionsAllowed"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"minAvailable": 3}, (4, 3, 4, 1)),
+        ({"minAvailable": "50%"}, (4, 2, 4, 2)),
+        ({"maxUnavailable": 1}, (4, 3, 4, 1)),
+        ({"maxUnavailable": "30%"}, (4, 2, 4, 2)),
+        ({"minAvailable": 9}, (4, 9, 4, 0)),
+    ],
+)
+def test_what_may_go_is_what_is_healthy_beyond_the_need(
+    spec: dict[str, Any], expected: tuple[int, int, int, int]
+) -> None:
+    world = world_with_nodes(2)
+    world.apply([deployment(replicas=4), budget(**spec)])
+    world.run(20)
+    assert numbers(world) == expected
+
+
+def test_evictions_stop_at_the_budget_and_go_on_when_pods_are_back() -> None:
+    world = world_with_nodes(2)
+    world.apply([deployment(replicas=4), budget(maxUnavailable=1)])
+    world.run(20)
+    first, second, *_ = [pod["metadata"]["name"] for pod in pods(world)]
+    world.api.evict(first, "default")
+    with pytest.raises(KubeError) as refused:
+        world.api.evict(second, "default")
+    assert refused.value.code == 429
+    world.run(1)
+    assert numbers(world)[2:] == (3, 0)
+    world.run(20)
+    assert numbers(world) == (4, 3, 4, 1)
+    world.api.evict(second, "default")
+
+
+def test_a_pod_that_nobody_scales_counts_for_itself() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("web"), budget(maxUnavailable=1)])
+    world.run(10)
+    assert numbers(world) == (1, 0, 1, 1)
+
+
+def test_its_condition_says_whether_anything_may_go() -> None:
+    world = world_with_nodes(1)
+    world.apply([deployment(replicas=1), budget(minAvailable=1)])
+    world.run(10)
+    (condition,) = status(world, kinds.POD_DISRUPTION_BUDGET, "keep")["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == (
+        "DisruptionAllowed",
+        "False",
+        "InsufficientPods",
+    )
