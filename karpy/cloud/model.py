@@ -54,8 +54,8 @@ class CloudModel(Protocol):
         """Whether the node class says all that is needed; problems name the field."""
         ...
 
-    def provider_id(self, serial: int, zone: str) -> str:
-        """The provider id of the ``serial``-th machine, in this cloud's form."""
+    def provider_id(self, serial: int, zone: str, claim: str) -> str:
+        """The provider id of the ``serial``-th machine, launched for ``claim``, in this cloud's form."""
         ...
 
     def node_name(self, serial: int, claim: str) -> str:

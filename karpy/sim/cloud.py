@@ -287,7 +287,7 @@ class SimCloud:
             joins_at = ready_at = math.inf
         machine = Machine(
             serial=serial,
-            provider_id=model.provider_id(serial, offering.zone),
+            provider_id=model.provider_id(serial, offering.zone, claim.name),
             node_name=model.node_name(serial, claim.name),
             claim=claim.name,
             instance_type=choice,

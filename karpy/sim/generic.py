@@ -85,7 +85,7 @@ class GenericModel:
         del node_class
         return NodeClassStatus(ready=True)
 
-    def provider_id(self, serial: int, zone: str) -> str:
+    def provider_id(self, serial: int, zone: str, _claim: str) -> str:
         return f"sim:///{zone}/i-{serial:08d}"
 
     def node_name(self, serial: int, claim: str) -> str:

@@ -172,17 +172,19 @@ class ApiServerHttp:
         waker = asyncio.Event()
         self._wakers.add(waker)
         try:
-            await self._pump(response, stream, waker)
-        except KubeError as error:
-            line = b'{"type":"ERROR","object":' + encode(status_object(error)) + b"}\n"
-            await response.write(line)
+            await self._tell(response, stream, waker)
         except ConnectionError:
-            # the client is gone; nobody is left to tell
-            return response
+            pass  # the client is gone; nobody is left to tell
         finally:
             self._wakers.discard(waker)
-        await response.write_eof()
         return response
+
+    async def _tell(self, response: web.StreamResponse, stream: WatchStream, waker: asyncio.Event) -> None:
+        try:
+            await self._pump(response, stream, waker)
+        except KubeError as error:
+            await response.write(b'{"type":"ERROR","object":' + encode(status_object(error)) + b"}\n")
+        await response.write_eof()
 
     async def _pump(self, response: web.StreamResponse, stream: WatchStream, waker: asyncio.Event) -> None:
         end = self._loop.time() + min(stream.timeout_s or _LONGEST_WATCH_S, _LONGEST_WATCH_S)
