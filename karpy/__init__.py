@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from karpy.cloud.model import CloudModel, load_models
     from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext
     from karpy.cloud.registry import available_providers, load_provider
+    from karpy.cloud.routing import Clouds
     from karpy.controllers.base import Controller, Request, Result
     from karpy.errors import (
         CreateFailed,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
     from karpy.scheduling.scheduler import solve
     from karpy.settings import Settings
+    from karpy.state.catalogs import with_catalog
     from karpy.state.cluster import ClusterState
     from karpy.state.snapshot import NodeView, Snapshot
     from karpy.taints import Taint, Toleration
@@ -48,6 +50,7 @@ __all__ = [
     "Catalog",
     "CloudModel",
     "CloudProvider",
+    "Clouds",
     "ClusterState",
     "Controller",
     "CreateFailed",
@@ -93,6 +96,7 @@ __all__ = [
     "load_provider",
     "read_manifests",
     "solve",
+    "with_catalog",
 ]
 
 _HOMES = {
@@ -100,6 +104,7 @@ _HOMES = {
     "karpy.cloud.model": ("CloudModel", "load_models"),
     "karpy.cloud.provider": ("CloudProvider", "Instance", "NodeClassStatus", "ProviderContext"),
     "karpy.cloud.registry": ("available_providers", "load_provider"),
+    "karpy.cloud.routing": ("Clouds",),
     "karpy.controllers.base": ("Controller", "Request", "Result"),
     "karpy.errors": (
         *("CreateFailed", "InsufficientCapacity", "InternalError", "InvalidObject", "KarpyError", "KubeError"),
@@ -117,6 +122,7 @@ _HOMES = {
     "karpy.scheduling.plan": ("Launch", "Nomination", "Plan", "Unschedulable"),
     "karpy.scheduling.scheduler": ("solve",),
     "karpy.settings": ("Settings",),
+    "karpy.state.catalogs": ("with_catalog",),
     "karpy.state.cluster": ("ClusterState",),
     "karpy.state.snapshot": ("NodeView", "Snapshot"),
     "karpy.taints": ("Taint", "Toleration"),

@@ -1,0 +1,35 @@
+"""``karpy cluster``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["cluster"]
+
+DEFAULT_PORT = 8001
+
+
+def cluster(
+    port: Annotated[int, typer.Option(help="Port on the loopback interface; 0 takes any that is free.")] = DEFAULT_PORT,
+    kubeconfig: Annotated[Path, typer.Option(help="Where to write the kubeconfig.")] = Path("karpy.kubeconfig"),
+    speed: Annotated[str, typer.Option(help="How many times as fast as the wall clock.", metavar="FACTOR")] = "1",
+    no_autoscaler: Annotated[bool, typer.Option("--no-autoscaler", help="Without karpy's controllers.")] = False,
+    no_world: Annotated[
+        bool,
+        typer.Option("--no-world", help="The API server alone: no scheduler, workload controllers, kubelets, karpy."),
+    ] = False,
+    manifests: Annotated[
+        list[Path] | None, typer.Option("-f", "--filename", help="Manifests to apply at the start; may be repeated.")
+    ] = None,
+) -> None:
+    """Serve an embedded cluster over HTTP until it is interrupted; kubectl works against it."""
+    from karpy.cli.hosting import build_world, host
+    from karpy.cli.options import parse_speed
+
+    factor = parse_speed(speed)
+    assert factor is not None, "max was not allowed"
+    world = build_world(manifests or (), actors=not no_world, autoscaler=not (no_autoscaler or no_world))
+    host(world, port=port, kubeconfig=kubeconfig, speed=factor)

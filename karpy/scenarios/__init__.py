@@ -1,0 +1,1 @@
+"""Scenarios: manifests that ship with karpy, and a script that lets something happen to them."""

@@ -1,0 +1,79 @@
+"""The simulated world: how much faster than the wall clock it runs, at rest and under churn; and the demonstration."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from measure import Measure, duration, rate, seconds
+
+from karpy.objects.kinds import DEPLOYMENT
+from karpy.operator import Operator
+from karpy.scenarios.catalogue import INFLATE, load_scenario
+from karpy.scenarios.rehearsal import Rehearsal, Silence, installed_models
+from karpy.sim.world import World
+from karpy.testing.builders import selector
+
+NODES, PODS = 100, 1_000
+HOUR = 3_600
+REST_S = 600
+CHURN_S = 600
+
+
+def measures() -> Iterator[Measure]:
+    world = crowded(heartbeats=True)
+    name = f"{NODES} nodes and {PODS:,} pods"
+    yield rate(f"world: {name}, at rest", "virtual s/s", REST_S, lambda: world.run(REST_S), runs=3)
+    yield rate(f"world: {name}, 10 % replaced each minute", "virtual s/s", CHURN_S, lambda: churn(world), runs=3)
+    for scenario in ("eks", "aks-nap"):
+        yield duration(f"demo: {scenario} at full speed", lambda s=scenario: seconds(lambda: demonstrate(s)))
+
+
+def crowded(*, heartbeats: bool) -> World:
+    """A world in which karpy has brought ``NODES`` nodes for ``PODS`` pods, ten to a node."""
+    world = World(0, installed_models(), heartbeats=heartbeats)
+    world.install(Operator(kube=world.api, providers=(world.cloud,), clock=world.clock, log=Silence()))
+    world.apply([*pool(), deployment(PODS)])
+    assert world.run_until(lambda: running(world) == PODS, HOUR), f"{running(world)} pods run"
+    world.run(120)  # whatever can be consolidated has been
+    return world
+
+
+def pool() -> Iterator[dict[str, Any]]:
+    yield {"apiVersion": "sim.karpy.dev/v1", "kind": "SimNodeClass", "metadata": {"name": "default"}}
+    reference = {"group": "sim.karpy.dev", "kind": "SimNodeClass", "name": "default"}
+    spec = {
+        "requirements": [selector("node.kubernetes.io/instance-type", "In", "s-12x-amd64")],
+        "nodeClassRef": reference,
+    }
+    yield {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {**spec, "expireAfter": "Never"}}},
+    }
+
+
+def deployment(replicas: int) -> dict[str, Any]:
+    obj = copy.deepcopy(dict(INFLATE))
+    obj["spec"]["replicas"] = replicas
+    obj["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1170m"}
+    return obj
+
+
+def running(world: World) -> int:
+    return int(world.api.get(DEPLOYMENT, "inflate", "default").get("status", {}).get("readyReplicas", 0))
+
+
+def churn(world: World) -> None:
+    """A tenth of the pods go and come back, every minute."""
+    for minute in range(CHURN_S // 60):
+        replicas = PODS - PODS // 10 if minute % 2 else PODS
+        world.api.patch(DEPLOYMENT, "inflate", {"spec": {"replicas": replicas}}, "default")
+        world.run(60)
+
+
+def demonstrate(name: str) -> None:
+    summary = Rehearsal(load_scenario(name)).play()
+    assert summary.reached_end

@@ -1,0 +1,69 @@
+"""``make soak``: every scenario with many seeds, each twice, and what must hold at the end of each run.
+
+- The script reaches its end, every pod ran, and none is left waiting.
+- No node and no machine is left behind: what was launched was terminated.
+- The same seed tells the same story, to the last byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from collections.abc import Iterator
+
+from karpy.report.happening import Happening, What
+from karpy.report.scene import Summary
+from karpy.scenarios.catalogue import load_scenario, scenario_names
+from karpy.scenarios.rehearsal import Rehearsal
+from karpy.scenarios.script import REPLICAS
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--seeds", type=int, default=25)
+    seeds = arguments.parse_args().seeds
+    failures, virtual_s = 0, 0.0
+    for scenario in scenario_names():
+        for seed in range(seeds):
+            story, summary, ran = play(scenario, seed)
+            virtual_s += summary.virtual_seconds
+            complaints = [
+                *broken(summary, ran),
+                *([] if play(scenario, seed)[0] == story else ["it plays differently again"]),
+            ]
+            failures += bool(complaints)
+            for complaint in complaints:
+                print(f"{scenario}, seed {seed}: {complaint}")
+        print(f"{scenario}: {seeds} seeds played twice", flush=True)
+    print(f"{virtual_s / 3600:.1f} virtual hours, {failures} runs with complaints")
+    sys.exit(failures > 0)
+
+
+def play(scenario: str, seed: int) -> tuple[str, Summary, int]:
+    """A digest of all that was told, the summary, and how many pods began to run."""
+    digest, ran = hashlib.sha256(), 0
+
+    def tell(happening: Happening) -> None:
+        nonlocal ran
+        digest.update(happening.to_json(0.0).encode())
+        if happening.what is What.PODS_RUNNING:
+            ran += happening.fields["count"]
+
+    summary = Rehearsal(load_scenario(scenario), seed=seed, tell=tell).play()
+    digest.update(summary.to_json().encode())
+    return digest.hexdigest(), summary, ran
+
+
+def broken(summary: Summary, ran: int) -> Iterator[str]:
+    if not summary.reached_end:
+        yield "the script did not reach its end"
+    if summary.pods_pending or summary.pods_running:
+        yield f"{summary.pods_pending} pods are pending and {summary.pods_running} running at the end"
+    if ran < max(REPLICAS):
+        yield f"only {ran} pods ever ran"
+    if summary.nodes_left or summary.instances_left:
+        yield f"{summary.nodes_left} nodes and {summary.instances_left} instances are left"
+
+
+main()
