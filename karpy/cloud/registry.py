@@ -57,11 +57,13 @@ def load_provider(name: str, context: ProviderContext | None = None) -> CloudPro
     where = f"cloud provider {name!r} ({_describe(point).distribution}: {point.value})"
     try:
         create = point.load()
-    except ImportError as error:
+    except (ImportError, AttributeError) as error:
         raise PluginError(f"{where} cannot be imported: {error}{_install_hint(error)}") from error
     try:
         provider = create(context or ProviderContext())
-    except ImportError as error:
+    except PluginError:
+        raise  # it says for itself what is the matter
+    except Exception as error:  # whatever a plug-in does wrong must not end in a traceback of ours
         raise PluginError(f"{where} cannot start: {error}{_install_hint(error)}") from error
     missing = [member for member in _MEMBERS if not hasattr(provider, member)]
     if missing:
@@ -87,6 +89,7 @@ def _describe(point: EntryPoint) -> AvailableProvider:
     )
 
 
-def _install_hint(error: ImportError) -> str:
-    extra = _EXTRAS.get((error.name or "").partition(".")[0])
+def _install_hint(error: Exception) -> str:
+    module = error.name if isinstance(error, ImportError) else None
+    extra = _EXTRAS.get((module or "").partition(".")[0])
     return f"; run: pip install 'karpy[{extra}]'" if extra else ""

@@ -6,10 +6,12 @@ are deleted only when those are up. A command that was under way when karpy stop
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import attrs
 
+from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
@@ -22,6 +24,7 @@ from karpy.objects.node import Node
 from karpy.objects.nodeclaim import CONSOLIDATABLE, DISRUPTION_REASON, INITIALIZED, NodeClaim
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.catalogs import with_catalog
+from karpy.state.snapshot import Snapshot
 from karpy.taints import DISRUPTED
 
 __all__ = ["Disruption"]
@@ -38,6 +41,15 @@ class _UnderWay:
     started: float
 
 
+@attrs.frozen(eq=False)
+class _AtRest:
+    """What a search that found nothing looked at. Time alone can change its answer at ``until``."""
+
+    version: int
+    types: tuple[InstanceTypes, ...]
+    until: float
+
+
 class Disruption:
     """One command at a time."""
 
@@ -47,6 +59,7 @@ class Disruption:
         self._shared = shared
         self._found: tuple[Command, float] | None = None
         self._under_way: _UnderWay | None = None
+        self._at_rest: _AtRest | None = None
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -66,11 +79,24 @@ class Disruption:
         snapshot = shared.state.snapshot()
         if not any(view.claim is not None and view.claim.is_true(CONSOLIDATABLE) for view in snapshot.nodes):
             return Result(shared.settings.disruption_poll_s if snapshot.nodes else None)
-        command = next_command(*with_catalog(snapshot, shared.clouds), now=now)
+        complete, catalog = with_catalog(snapshot, shared.clouds)
+        if self._nothing_new(snapshot, catalog, now):
+            return Result(shared.settings.disruption_poll_s)
+        command = next_command(complete, catalog, now=now)
         if command is None:
+            self._at_rest = _AtRest(snapshot.version, tuple(catalog.types.values()), _next_release(snapshot, now))
             return Result(shared.settings.disruption_poll_s)
         self._found = (command, now)
         return Result(shared.settings.validation_delay_s)
+
+    def _nothing_new(self, snapshot: Snapshot, catalog: Catalog, now: float) -> bool:
+        """Whether the last search found nothing, and nothing that it looked at is different now."""
+        rest = self._at_rest
+        if rest is None or rest.version != snapshot.version or now >= rest.until:
+            return False
+        return len(rest.types) == len(catalog.types) and all(
+            old is new for old, new in zip(rest.types, catalog.types.values(), strict=True)
+        )
 
     def _validate(self, command: Command, found_at: float) -> Result:
         shared, now = self._shared, self._shared.clock.now()
@@ -172,6 +198,11 @@ class Disruption:
         except KubeError as error:
             if not error.not_found:
                 raise
+
+
+def _next_release(snapshot: Snapshot, now: float) -> float:
+    """When the next node ceases to be nominated for pods, and so may be looked at."""
+    return min((view.nominated_until for view in snapshot.nodes if view.nominated_until > now), default=math.inf)
 
 
 def _when_it_matters(event: WatchEvent) -> tuple[Request, ...]:
