@@ -37,7 +37,8 @@ class Operator(enum.Enum):
     LTE = "Lte"
 
 
-_NEGATIVE = frozenset({Operator.NOT_IN, Operator.DOES_NOT_EXIST})
+NEGATIVE = frozenset({Operator.NOT_IN, Operator.DOES_NOT_EXIST})
+"""A label that is not there satisfies these."""
 _BOUNDS = frozenset({Operator.GT, Operator.LT, Operator.GTE, Operator.LTE})
 
 
@@ -352,7 +353,7 @@ class Requirements(Mapping[str, Requirement]):
             a, b = mine.get(key), theirs.get(key)
             if a is None or b is None or a.intersects(b):
                 continue
-            if not (a.operator in _NEGATIVE and b.operator in _NEGATIVE):
+            if not (a.operator in NEGATIVE and b.operator in NEGATIVE):
                 return Conflict(key, b, a)
         return None
 
@@ -364,7 +365,7 @@ class Requirements(Mapping[str, Requirement]):
         undefined = [
             key
             for key, wanted in other._by_key.items()
-            if key not in self._by_key and key not in allow_undefined and wanted.operator not in _NEGATIVE
+            if key not in self._by_key and key not in allow_undefined and wanted.operator not in NEGATIVE
         ]
         if undefined:
             key = min(undefined)

@@ -30,8 +30,11 @@ def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason) -> i
 
 def _limits(budgets: Iterable[Budget], reason: Reason, nodes: int) -> Iterable[int]:
     for budget in budgets:
+        count = _count(
+            budget.nodes, nodes
+        )  # read though it may be for other reasons: who cannot say it must not lose by it
         if budget.reasons is None or reason.value in budget.reasons:
-            yield _count(budget.nodes, nodes)
+            yield count
 
 
 def _count(amount: str, nodes: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import attrs
 
 from karpy import labels
@@ -26,7 +28,8 @@ class Candidate:
 
     @property
     def is_empty(self) -> bool:
-        return not self.pods
+        """Nothing runs here whose end would cost anything."""
+        return self.disruption_cost <= 1.0
 
     @property
     def disruption_cost(self) -> float:
@@ -94,9 +97,11 @@ def _blocking_pod(view: NodeView, snapshot: Snapshot) -> str | None:
     for pod in view.pods:
         if pod.is_active and pod.is_do_not_disrupt:
             return f'Pod has "{labels.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-    for pod in view.reschedulable_pods:
+    for pod in view.pods:
+        if not pod.is_active or pod.is_static or pod.tolerates_disruption:
+            continue  # nobody will evict it
         held = [budget for budget in snapshot.budgets if budget.selects(pod)]
-        if len(held) > 1 or any(budget.status.disruptions_allowed == 0 for budget in held):
+        if len(held) > 1 or any(budget.forbids_now(pod) for budget in held):
             return f"Pdb prevents pod evictions (PodDisruptionBudget={held[0].metadata.key})"
     return None
 
@@ -110,8 +115,15 @@ def price_of(view: NodeView, catalog: Catalog) -> Price:
     return current_price(found, view.labels.get(labels.ZONE, ""), view.labels.get(labels.CAPACITY_TYPE, "")) or 0.0
 
 
+def by_savings(found: Iterable[Candidate]) -> list[Candidate]:
+    """Those first that save the most for what their disruption costs; ties by name."""
+    return sorted(found, key=lambda candidate: (-candidate.savings_ratio, candidate.view.name))
+
+
 def is_consolidatable(candidate: Candidate) -> bool:
-    """Whether the node has been left alone for as long as its pool asks."""
-    claim = candidate.view.claim
+    """Whether the pool wants that at all, and the node has been left alone for as long as the pool asks."""
+    pool, claim = candidate.pool, candidate.view.claim
+    if pool.is_static or pool.consolidate_after_s is None:
+        return False
     found = find_condition(claim.conditions, CONSOLIDATABLE) if claim is not None else None
     return found is not None and found.is_true

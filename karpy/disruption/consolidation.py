@@ -9,7 +9,7 @@ import attrs
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, Price
 from karpy.disruption.budgets import allowed_disruptions
-from karpy.disruption.candidates import Candidate, is_consolidatable
+from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
 from karpy.objects.nodepool import WHEN_EMPTY
 from karpy.requirements import Requirement, Requirements
@@ -27,7 +27,7 @@ def single_node(snapshot: Snapshot, catalog: Catalog, found: Sequence[Candidate]
         for candidate in found
         if not candidate.is_empty and candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
     )
-    for candidate in sorted(eligible, key=lambda c: (-c.savings_ratio, c.view.name)):
+    for candidate in by_savings(eligible):
         if allowed_disruptions(snapshot, candidate.pool, Reason.UNDERUTILIZED) > 0:
             command = consolidate(snapshot, catalog, candidate)
             if command is not None:

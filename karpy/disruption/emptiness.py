@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from karpy.disruption.budgets import allowed_disruptions
-from karpy.disruption.candidates import Candidate, is_consolidatable
+from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
 from karpy.state.snapshot import Snapshot
 
@@ -13,10 +13,10 @@ __all__ = ["empty_nodes"]
 
 
 def empty_nodes(snapshot: Snapshot, found: Sequence[Candidate]) -> Command | None:
-    """One command for all empty nodes that the budgets let go."""
+    """One command for all empty nodes that the budgets let go: the dearest first, should they not let all of them."""
     chosen: list[Candidate] = []
     left: dict[str, int] = {}
-    for candidate in found:
+    for candidate in by_savings(found):
         if not candidate.is_empty or not is_consolidatable(candidate):
             continue
         name = candidate.pool.name

@@ -18,6 +18,7 @@ __all__ = ["EventRecorder"]
 
 COMPONENT = "karpenter"
 _REPEAT_S = 120.0
+_REMEMBERED = 10_000
 
 
 class EventRecorder:
@@ -27,6 +28,7 @@ class EventRecorder:
         self._kube = kube
         self._clock = clock
         self._told: dict[tuple[str, str, str], float] = {}
+        self._most_told = _REMEMBERED
         self.lost = 0
 
     def normal(self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S) -> None:
@@ -48,9 +50,10 @@ class EventRecorder:
             self.lost += 1
 
     def _forget_old(self, now: float) -> None:
-        """Keep the memory of what was told bounded."""
-        if len(self._told) > 10_000:
+        """Keep the memory of what was told bounded, at a cost that stays small for each event."""
+        if len(self._told) >= self._most_told:
             self._told = {key: told for key, told in self._told.items() if told + 3600.0 > now}
+            self._most_told = max(_REMEMBERED, 2 * len(self._told))
 
 
 def _event(type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, now: float) -> Mapping[str, Any]:

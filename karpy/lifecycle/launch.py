@@ -12,7 +12,7 @@ from karpy.cloud.instancetype import InstanceType, compatible, order_by_price
 from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
-from karpy.requirements import Operator, Requirement, Requirements
+from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.plan import Launch
 
 __all__ = ["choices", "new_claim"]
@@ -52,21 +52,19 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
 
 def _materialized(requirements: Requirements, spec: LabelSpec) -> dict[str, str]:
     """One value for each key that neither the cloud nor the instance type decides: the node will carry it as a label."""
-    return {
-        key: _any_value(requirement)
-        for key, requirement in requirements.items()
-        if key not in spec.well_known and requirement.operator is not Operator.DOES_NOT_EXIST
-    }
+    own = {key: _any_value(requirement) for key, requirement in requirements.items() if key not in spec.well_known}
+    return {key: value for key, value in own.items() if value is not None}
 
 
-def _any_value(requirement: Requirement) -> str:
-    """The first allowed value; the smallest allowed number where only exclusions and bounds are given."""
+def _any_value(requirement: Requirement) -> str | None:
+    """The first allowed value, or the smallest number where only exclusions and bounds are given; None when there is none."""
     if not requirement.complement:
-        return min(requirement.values)
-    number = max(requirement.gte or 0, 0)
-    while not requirement.has(str(number)):
-        number += 1
-    return str(number)
+        return min(requirement.values, default=None)
+    exclusions, start, most = len(requirement.values), max(requirement.gte or 0, 0), requirement.lte
+    numbers = range(start, start + exclusions + 1)
+    if most is not None and most < start:
+        numbers = range(most, most - exclusions - 1, -1)
+    return next((text for text in map(str, numbers) if requirement.has(text)), None)
 
 
 def choices(claim: NodeClaim, types: Iterable[InstanceType]) -> tuple[InstanceType, ...]:

@@ -10,7 +10,7 @@ from karpy.lifecycle.step import Drain
 from karpy.objects.meta import to_wire
 from karpy.objects.node import Node
 from karpy.objects.pod import Pod
-from karpy.taints import DISRUPTED, untolerated
+from karpy.taints import DISRUPTED
 
 __all__ = ["drain", "termination_patch"]
 
@@ -46,7 +46,7 @@ def drain(pods: Iterable[Pod], *, now: float) -> Drain:
 
 
 def _has_to_leave(pod: Pod, now: float) -> bool:
-    if pod.is_terminal or pod.is_static or untolerated((DISRUPTED,), pod.spec.tolerations) is None:
+    if pod.is_terminal or pod.is_static or pod.tolerates_disruption:
         return False
     deleted = pod.metadata.deleted
     return deleted is None or now - deleted <= _STUCK_S

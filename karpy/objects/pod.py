@@ -12,7 +12,7 @@ from karpy.errors import InvalidObject
 from karpy.objects.meta import Condition, ObjectMeta, Wire, find_condition
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import PODS, Resources
-from karpy.taints import Toleration
+from karpy.taints import DISRUPTED, Toleration, untolerated
 
 __all__ = [
     "Affinity",
@@ -145,11 +145,21 @@ class PodSpec(Wire, frozen=True):
     restart_policy: str = "Always"
 
 
+class ContainerStatus(Wire, frozen=True):
+    """``resources`` and ``allocated_resources``: what the kubelet grants a running container, while that may be resized."""
+
+    name: str = ""
+    resources: ContainerResources | None = None
+    allocated_resources: dict[str, str | int | float] | None = None
+
+
 class PodStatus(Wire, frozen=True):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
     nominated_node_name: str = ""
     start_time: str | None = None
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
 class Pod(Wire, frozen=True, gc=True, dict=True):
@@ -167,13 +177,18 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
     def requests(self) -> Resources:
         """What it reserves on its node (see `pod_requests`)."""
         try:
-            return pod_requests(self.spec)
+            return pod_requests(self.spec, self.status)
         except InvalidObject as error:
             raise error.at(path="spec", object_name=f"Pod/{self.key}") from None
 
     @property
     def is_terminal(self) -> bool:
         return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_ready(self) -> bool:
+        ready = find_condition(self.status.conditions, "Ready")
+        return ready is not None and ready.is_true
 
     @property
     def is_active(self) -> bool:
@@ -198,6 +213,11 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         return "true" in (annotations.get(labels.DO_NOT_DISRUPT), annotations.get(labels.DO_NOT_EVICT))
 
     @property
+    def tolerates_disruption(self) -> bool:
+        """Whether it stays on a node that is being disrupted, so that nobody evicts it."""
+        return untolerated((DISRUPTED,), self.spec.tolerations) is None
+
+    @property
     def is_provisionable(self) -> bool:
         """Whether kube-scheduler gave the pod up and a new node could help (core specification 3.1)."""
         if self.spec.node_name or self.status.nominated_node_name or self.is_terminal or self.metadata.is_deleting:
@@ -216,42 +236,63 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         return (self.is_active or waits) and not self.is_owned_by_daemon_set and not self.is_static
 
 
-def pod_requests(spec: PodSpec) -> Resources:
+def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Resources:
     """What the pod reserves on its node, with ``pods: 1``: Kubernetes' own formula.
 
     The greater of what all containers and sidecars need together and of what each init container needs on top of the
     sidecars started before it; pod-level requests replace that where they are set; the runtime's overhead comes on top.
+    A container whose resize is under way counts with the most of what it asks for and what it was granted.
 
     Raises:
         InvalidObject: with the path below ``spec``.
     """
+    granted = _granted(status) if status is not None else {}
     running = Resources()
     for container in spec.containers:
-        running = running + _container_requests(container)
+        running = running + _resized(container, granted)
     sidecars = Resources()
     peak = Resources()
     for container in spec.init_containers:
-        own = _container_requests(container)
         if container.restart_policy == "Always":
-            sidecars = sidecars + own
+            sidecars = sidecars + _resized(container, granted)
             peak = peak.maximum(sidecars)
         else:
-            peak = peak.maximum(sidecars + own)
+            peak = peak.maximum(sidecars + _with_limits(container.resources))
     needed = (running + sidecars).maximum(peak)
     if spec.resources is not None:
-        needed = _override(needed, _container_requests(Container(resources=spec.resources)))
+        needed = _pod_level(needed, spec.resources)
     if spec.overhead:
         needed = needed + Resources.parse(spec.overhead)
     return needed + {PODS: 1}
 
 
-def _container_requests(container: Container) -> Resources:
+def _with_limits(resources: ContainerResources) -> Resources:
     """Requests; a limit without a request counts as the request, as the API server's defaulting has it."""
-    requests, limits = container.resources.requests, container.resources.limits
+    requests, limits = resources.requests, resources.limits
     if limits:
         return Resources.parse({**limits, **(requests or {})})
     return Resources.parse(requests) if requests else Resources()
 
 
-def _override(amounts: Resources, pod_level: Mapping[str, int]) -> Resources:
-    return Resources({**amounts, **pod_level})
+def _granted(status: PodStatus) -> dict[str, Resources]:
+    """By container, the most that its node holds for it now."""
+    statuses = (*status.container_statuses, *status.init_container_statuses)
+    return {
+        found.name: Resources.parse(found.resources.requests or {}).maximum(
+            Resources.parse(found.allocated_resources or {})
+        )
+        for found in statuses
+        if found.resources is not None
+    }
+
+
+def _resized(container: Container, granted: Mapping[str, Resources]) -> Resources:
+    asked = _with_limits(container.resources)
+    held = granted.get(container.name)
+    return asked if held is None else asked.maximum(held)
+
+
+def _pod_level(needed: Resources, resources: ContainerResources) -> Resources:
+    """Pod-level requests replace the sum; a pod-level limit counts as the request where no container asks."""
+    limits = Resources.parse(resources.limits or {})
+    return Resources({**limits, **needed, **Resources.parse(resources.requests or {})})

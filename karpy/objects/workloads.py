@@ -60,3 +60,15 @@ class PodDisruptionBudget(Wire, frozen=True):
         if self.metadata.namespace != pod.metadata.namespace or self.spec.selector is None:
             return False
         return self.spec.selector.matches(pod.metadata.labels or {})
+
+    def forbids_now(self, pod: Pod) -> bool:
+        """Whether the API server would refuse to evict the pod now, because of how many others are healthy."""
+        return self.status.disruptions_allowed == 0 and not self._gives_up(pod)
+
+    def never_lets_go(self, pod: Pod) -> bool:
+        """Whether it forbids the pod's eviction however many others are healthy: it allows none to be missing at all."""
+        closed = self.spec.max_unavailable in (0, "0%") or self.spec.min_available == "100%"
+        return closed and not self._gives_up(pod)
+
+    def _gives_up(self, pod: Pod) -> bool:
+        return self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and not pod.is_ready

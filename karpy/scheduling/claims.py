@@ -103,15 +103,19 @@ class Template:
 
 
 class PlannedClaim:
-    """A machine that will be launched, as the union of what may still become of it."""
+    """A machine that will be launched, as the union of what may still become of it.
 
-    __slots__ = ("amounts", "mask", "pods", "shape")
+    ``rank`` says when it is tried: the number of its pods, then a number that settles ties.
+    """
+
+    __slots__ = ("amounts", "mask", "pods", "rank", "shape")
 
     def __init__(self, shape: Shape, mask: int) -> None:
         self.shape = shape
         self.mask = mask
         self.amounts: dict[str, int] = {}
         self.pods: list[Pod] = []
+        self.rank = (0, 0)
 
     def add(self, pod: Pod, pod_class: PodClass) -> bool:
         """Put one pod here if some instance type can still hold everything."""

@@ -6,6 +6,8 @@ about constraints are remembered per `Constraints`, of which a cluster has a few
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Iterator
 
 import attrs
@@ -14,7 +16,7 @@ import msgspec
 from karpy.errors import InvalidObject
 from karpy.labels import LabelSpec
 from karpy.objects.pod import NodeSelectorTerm, Pod, PodSpec
-from karpy.requirements import Requirement, Requirements
+from karpy.requirements import NEGATIVE, Operator, Requirement, Requirements
 from karpy.resources import CPU, MEMORY, Resources
 from karpy.taints import PREFER_NO_SCHEDULE, Toleration
 
@@ -28,12 +30,14 @@ _BEARS_PREFERENCE = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
 class Constraints:
     """What pods of a class ask of the node itself: all of ``selected``, the first of ``terms``, and that taints are tolerated.
 
-    ``terms`` are the alternatives of the required node affinity (always at least one, which may be empty).
+    ``terms`` are the alternatives of the required node affinity (always at least one, which may be empty), ``passed_over``
+    those before them that were tried and left.
     """
 
     selected: Requirements
     terms: tuple[Requirements, ...]
     tolerations: tuple[Toleration, ...]
+    passed_over: tuple[Requirements, ...] = ()
     requirements: Requirements = attrs.field(
         init=False, default=attrs.Factory(lambda self: self.selected & self.terms[0], takes_self=True)
     )
@@ -41,12 +45,14 @@ class Constraints:
     def relax(self, *, taints_may_be_preferences: bool) -> Constraints | None:
         """One rung down the ladder (core specification 3.10), or None at its foot.
 
-        First the next alternative of the node affinity; then, where some pool has such a taint, bearing PreferNoSchedule.
+        First the next alternative of the node affinity; then, where some pool has such a taint, bearing PreferNoSchedule,
+        from the first alternative on.
         """
         if len(self.terms) > 1:
-            return Constraints(self.selected, self.terms[1:], self.tolerations)
+            return Constraints(self.selected, self.terms[1:], self.tolerations, (*self.passed_over, self.terms[0]))
         if taints_may_be_preferences and _BEARS_PREFERENCE not in self.tolerations:
-            return Constraints(self.selected, self.terms, (*self.tolerations, _BEARS_PREFERENCE))
+            every = (*self.passed_over, *self.terms)
+            return Constraints(self.selected, every, (*self.tolerations, _BEARS_PREFERENCE))
         return None
 
     def ladder(self) -> Iterator[Constraints]:
@@ -115,23 +121,45 @@ def _fingerprint(spec: PodSpec) -> bytes:
 
 
 def constraints_of(spec: PodSpec) -> Constraints:
-    """What this pod asks of a node. Preferences are not looked at.
+    """What this pod asks of a node. Preferences are not looked at, nor alternatives that no node could ever meet.
 
     Raises:
-        InvalidObject: with the path below the pod's ``spec``.
+        InvalidObject: with the path below the pod's ``spec``; also when there is no alternative that can be met.
     """
-    selected = Requirements.from_labels(spec.node_selector or {})
+    selected = [Requirement.in_(key, value) for key, value in (spec.node_selector or {}).items()]
     node_affinity = spec.affinity.node_affinity if spec.affinity else None
     required = node_affinity.required if node_affinity else None
-    terms = required.node_selector_terms if required else ()
-    return Constraints(selected, tuple(_term(term) for term in terms) or (Requirements(),), spec.tolerations)
+    terms = [_parse(term) for term in required.node_selector_terms] if required is not None else [[]]
+    possible = tuple(Requirements(term) for term in terms if _contradiction((*selected, *term)) is None)
+    # A term without expressions matches nothing (Kubernetes' rule).
+    possible = possible if required is None else tuple(term for term in possible if term)
+    if not possible:
+        found = (_contradiction((*selected, *term)) for term in terms)
+        raise InvalidObject(next(filter(None, found), "the node affinity has no term that a node can meet"))
+    return Constraints(Requirements(selected), possible, spec.tolerations)
 
 
-def _term(term: NodeSelectorTerm) -> Requirements:
-    return Requirements(
+def _parse(term: NodeSelectorTerm) -> list[Requirement]:
+    return [
         Requirement.parse(expression.key, expression.operator, expression.values)
         for expression in term.match_expressions
-    )
+    ]
+
+
+def _contradiction(wanted: Iterable[Requirement]) -> str | None:
+    """How requirements on one key exclude each other, or None.
+
+    Their intersection looks as if the label had to be absent, which is an answer only when all of them are negative.
+    """
+    by_key: dict[str, list[Requirement]] = {}
+    for requirement in wanted:
+        by_key.setdefault(requirement.key, []).append(requirement)
+    for parts in by_key.values():
+        if len(parts) < 2 or all(part.operator in NEGATIVE for part in parts):
+            continue
+        if functools.reduce(operator.and_, parts).operator is Operator.DOES_NOT_EXIST:
+            return f"no node can meet {' and '.join(str(part) for part in parts)}"
+    return None
 
 
 def _refusal(spec: PodSpec, spec_of_labels: LabelSpec) -> str | None:

@@ -64,7 +64,9 @@ def daemon_groups(
             split.append((held & mask, (*members, daemon)))
             split.append((held & ~mask, members))
         groups = [(held, members) for held, members in split if held]
-    return tuple(DaemonGroup(held, total(member.pod.requests for member in members)) for held, members in groups)
+    found = ((held, total(member.pod.requests for member in members)) for held, members in groups)
+    # A type that does not even hold its daemons is in no group: pods that ask for little would crowd them out.
+    return tuple(DaemonGroup(held & columns.fitting_all(overhead), overhead) for held, overhead in found)
 
 
 def _types_for(

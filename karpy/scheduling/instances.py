@@ -13,11 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price
-from karpy.requirements import Operator, Requirement, Requirements
+from karpy.requirements import NEGATIVE, Requirement, Requirements
 
 __all__ = ["OfferingChoice", "TypeColumns", "bits", "columns"]
-
-_NEGATIVE = (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
 
 
 def columns(types: InstanceTypes) -> TypeColumns:
@@ -76,10 +74,10 @@ class TypeColumns:
         known = self._requirement_masks.get(requirement)
         if known is not None:
             return known
-        negative = requirement.operator in _NEGATIVE
+        negative = requirement.operator in NEGATIVE
         mask = self.all
         for held, having in self._by_requirement.get(requirement.key, {}).items():
-            if not (held.intersects(requirement) or (negative and held.operator in _NEGATIVE)):
+            if not (held.intersects(requirement) or (negative and held.operator in NEGATIVE)):
                 mask &= ~having
         self._requirement_masks[requirement] = mask
         return mask

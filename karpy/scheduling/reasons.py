@@ -1,15 +1,18 @@
 """Why pods cannot be placed: worked out only for those that could not, and only when the solve is over.
 
-For each pool the constraints are applied one after another, and each is charged with the instance types that it excluded.
+What a pool itself forbids is no news to its owner. So each constraint is charged with those of the pool's instance types that
+it alone excludes; only a pool that is left with none is told which of its own requirements are to blame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from karpy.resources import CPU, Resources, format_amount
+from karpy.requirements import Requirements
+from karpy.resources import CPU, NODES, Resources, format_amount
 from karpy.scheduling.claims import Template
 from karpy.scheduling.classes import Constraints, PodClass
+from karpy.scheduling.instances import bits
 from karpy.scheduling.plan import Excluded, PoolRefusal, RefusalKind
 from karpy.taints import untolerated
 
@@ -26,60 +29,78 @@ def explain_refusals(
 
 
 def _explain(pod_class: PodClass, template: Template, limit: Resources | None) -> PoolRefusal:
-    total = len(template.columns.types)
+    name, everything = template.pool.name, len(template.columns.types)
     constraints = pod_class.constraints
     taint = untolerated(template.taints, constraints.tolerations)
     if taint is not None:
         return PoolRefusal(
-            template.pool.name, total, (Excluded(RefusalKind.TAINT, f"did not tolerate taint {taint}", total),)
+            name, everything, (Excluded(RefusalKind.TAINT, f"did not tolerate taint {taint}", everything),)
         )
-    if not total:
-        return PoolRefusal(template.pool.name, 0, (Excluded(RefusalKind.OFFERING, "it has no instance types", 0),))
-    found = [
-        *_requirements(constraints, template),
-        *_limits(template, limit),
-        *_resources(pod_class, template),
-    ]
-    excluded = sorted((part for part in found if part.types), key=lambda part: -part.types)
+    if not everything:
+        return PoolRefusal(name, 0, (Excluded(RefusalKind.OFFERING, "it has no instance types", 0),))
+    if not template.base.mask:
+        return _refusal(name, everything, _own_requirements(template))
+    parts = (*_requirements(constraints, template), *_limits(template, limit), *_resources(pod_class, template))
+    return _refusal(name, template.base.mask.bit_count(), parts)
+
+
+def _refusal(pool: str, considered: int, parts: Iterable[Excluded]) -> PoolRefusal:
+    excluded = sorted((part for part in parts if part.types), key=lambda part: -part.types)
     if not excluded:
-        excluded = [Excluded(RefusalKind.TOGETHER, "no instance type meets all constraints together", total)]
-    return PoolRefusal(template.pool.name, total, tuple(excluded))
+        excluded = [Excluded(RefusalKind.TOGETHER, "no instance type meets all constraints together", considered)]
+    return PoolRefusal(pool, considered, tuple(excluded))
+
+
+def _own_requirements(template: Template) -> Iterable[Excluded]:
+    columns, everything = template.columns, len(template.columns.types)
+    for _key, own in sorted(template.requirements.items()):
+        missing = everything - columns.allowing_one(own).bit_count()
+        yield Excluded(RefusalKind.REQUIREMENT, f"nodepool requirement {own}", missing)
+    sold_out = everything - columns.choice(template.requirements).mask.bit_count()
+    wanted = ", ".join(str(own) for key, own in sorted(template.requirements.items()) if key in columns.offering_keys)
+    yield Excluded(RefusalKind.OFFERING, f"no offering that can be had now{wanted and f' with {wanted}'}", sold_out)
 
 
 def _requirements(constraints: Constraints, template: Template) -> Iterable[Excluded]:
-    columns, total = template.columns, len(template.columns.types)
-    for key, own in sorted(template.requirements.items()):
-        missing = total - columns.allowing_one(own).bit_count()
-        yield Excluded(RefusalKind.REQUIREMENT, f"nodepool requirement {own}", missing)
-        if key in columns.offering_keys:
-            sold_out = total - columns.choice(template.requirements).mask.bit_count()
-            yield Excluded(RefusalKind.OFFERING, f"offerings that are sold out or not {own}", sold_out - missing)
+    columns, scope = template.columns, template.base.mask
     last = constraints.selected & constraints.terms[-1]
     conflict = template.requirements.compatible(last, template.labels.well_known)
     if conflict is not None:
-        yield Excluded(RefusalKind.REQUIREMENT, str(conflict), total)
-    for wanted in last.values():
-        yield Excluded(
-            RefusalKind.REQUIREMENT, f"pod requirement {wanted}", total - columns.allowing_one(wanted).bit_count()
-        )
+        yield Excluded(RefusalKind.REQUIREMENT, str(conflict), scope.bit_count())
+    for key, wanted in last.items():
+        allowed = scope & columns.allowing_one(wanted)
+        if key in columns.offering_keys:
+            allowed &= columns.choice(template.requirements & Requirements((wanted,))).mask
+        yield Excluded(RefusalKind.REQUIREMENT, f"pod requirement {wanted}", (scope & ~allowed).bit_count())
 
 
 def _limits(template: Template, limit: Resources | None) -> Iterable[Excluded]:
-    total = len(template.columns.types)
+    scope = template.base.mask
     for name, left in sorted((limit or {}).items()):
-        too_large = total - template.columns.not_larger(name, left).bit_count()
+        too_large = scope & ~template.columns.not_larger(name, left)
+        if name == NODES:
+            too_large = scope if left <= 0 else 0
         text = f"limit of {name} ({format_amount(name, max(left, 0))} left)"
-        if name == "nodes" and left <= 0:
-            too_large = total
-        yield Excluded(RefusalKind.LIMIT, text, too_large)
+        yield Excluded(RefusalKind.LIMIT, text, too_large.bit_count())
 
 
 def _resources(pod_class: PodClass, template: Template) -> Iterable[Excluded]:
-    total = len(template.columns.types)
+    scope = template.base.mask
     for name, amount in sorted(pod_class.requests.items()):
-        fitting = template.columns.fitting(name, amount)
-        largest = format_amount(name, max((t.allocatable.get(name, 0) for t in template.columns.types), default=0))
-        text = f"request of {format_amount(name, amount)} {name} (the most any type has is {largest})"
+        fitting = template.fitting(scope, {name: amount}, (name,))
+        room = format_amount(name, _room(template, name))
+        text = f"request of {format_amount(name, amount)} {name} (the most that any type has left beside daemons is {room})"
         if name == CPU and amount >= _MILLI_TYPO:
             text += '; was "m" for milli-cores meant?'
-        yield Excluded(RefusalKind.RESOURCE, text, total - fitting.bit_count())
+        yield Excluded(RefusalKind.RESOURCE, text, (scope & ~fitting).bit_count())
+
+
+def _room(template: Template, name: str) -> int:
+    """The most of a resource that a new node of the pool may have for pods."""
+    found = template.columns.types
+    rooms = (
+        found[bit].allocatable.get(name, 0) - group.overhead.get(name, 0)
+        for group in template.groups
+        for bit in bits(group.mask & template.base.mask)
+    )
+    return max(rooms, default=0)

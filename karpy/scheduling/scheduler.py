@@ -42,8 +42,10 @@ def solve(
     Pure: the same input gives the same plan. One pod that cannot be read or placed never stops the others.
     """
     run = _Run(snapshot, catalog)
-    for pod_class in run.admit(snapshot.to_place if pods is None else pods):
-        run.place(pod_class)
+    classes = run.admit(snapshot.to_place if pods is None else pods)
+    waiting = [run.where_planned(pod_class) for pod_class in classes]
+    for pod_class, members in zip(classes, waiting, strict=True):
+        run.place(pod_class, members)
     return run.to_plan(max_instance_types)
 
 
@@ -59,6 +61,7 @@ class _Run:
     remaining: dict[str, Resources | None] = attrs.field(init=False)
     has_preferences_in_taints: bool = attrs.field(init=False)
     claims: list[PlannedClaim] = attrs.field(factory=list)
+    turn: int = 0
     refused: list[Unschedulable] = attrs.field(factory=list)
     left_over: list[tuple[PodClass, list[Pod]]] = attrs.field(factory=list)
 
@@ -77,9 +80,8 @@ class _Run:
         self.refused.extend(Unschedulable((pod.key,), reason) for pod, reason in refused)
         return classes
 
-    def place(self, pod_class: PodClass) -> None:
-        """Place the pods of one class: where they were planned before, on what exists, on planned claims, on new ones."""
-        waiting = self._where_planned(pod_class)
+    def place(self, pod_class: PodClass, waiting: list[Pod]) -> None:
+        """Place these pods of one class: on what exists, on claims planned in this solve, on new ones."""
         constraints: Constraints | None = pod_class.constraints
         while waiting and constraints is not None:
             relaxed = attrs.evolve(pod_class, constraints=constraints)
@@ -89,15 +91,19 @@ class _Run:
         if waiting:
             self.left_over.append((pod_class, waiting))
 
-    def _where_planned(self, pod_class: PodClass) -> list[Pod]:
-        """A pod that an earlier pass launched a claim for stays with it, so that a burst is planned once."""
+    def where_planned(self, pod_class: PodClass) -> list[Pod]:
+        """Keep pods with the claim that an earlier pass launched for them, and return the others.
+
+        Done for all pods before any is placed anew: nobody takes a place that was made for somebody else.
+        """
         assigned = self.snapshot.assignments
         if not assigned:
             return pod_class.pods
+        rungs = [attrs.evolve(pod_class, constraints=rung) for rung in pod_class.constraints.ladder()]
         waiting = []
         for pod in pod_class.pods:
             node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
-            if node is None or not node.add(pod, pod_class):
+            if node is None or not any(node.add(pod, rung) for rung in rungs):
                 waiting.append(pod)
         return waiting
 
@@ -111,21 +117,24 @@ class _Run:
         return waiting[placed:]
 
     def _on_claims(self, pod_class: PodClass, waiting: list[Pod]) -> list[Pod]:
-        """The claim with the fewest pods first; a claim that refused is out, since it can only get fuller."""
-        open_claims = [(len(claim.pods), index) for index, claim in enumerate(self.claims)]
+        """The claim with the fewest pods first, of several the one that grew last (Karpenter's order). A claim that refused
+        is out, since it can only get fuller."""
+        open_claims = [(*claim.rank, index) for index, claim in enumerate(self.claims)]
         heapq.heapify(open_claims)
         for position, pod in enumerate(waiting):
             while open_claims:
-                count, index = open_claims[0]
-                if self.claims[index].add(pod, pod_class):
-                    heapq.heapreplace(open_claims, (count + 1, index))
+                claim = self.claims[open_claims[0][2]]
+                if claim.add(pod, pod_class):
+                    self.turn += 1
+                    claim.rank = (len(claim.pods), -self.turn)
+                    heapq.heapreplace(open_claims, (*claim.rank, open_claims[0][2]))
                     break
                 heapq.heappop(open_claims)
             else:
-                claim = self._new_claim(pod, pod_class)
-                if claim is None:
+                opened = self._new_claim(pod, pod_class)
+                if opened is None:
                     return waiting[position:]
-                heapq.heappush(open_claims, (1, len(self.claims) - 1))
+                heapq.heappush(open_claims, (*opened.rank, len(self.claims) - 1))
         return []
 
     def _new_claim(self, pod: Pod, pod_class: PodClass) -> PlannedClaim | None:
@@ -134,6 +143,7 @@ class _Run:
             limit = self.remaining[template.pool.name]
             claim = PlannedClaim(template.base, template.base.mask & within(limit, template.columns))
             if claim.mask and claim.add(pod, pod_class):
+                claim.rank = (1, len(self.claims))
                 self.claims.append(claim)
                 if limit is not None:
                     self.remaining[template.pool.name] = limit - claim.largest_capacity(limit)

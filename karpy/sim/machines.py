@@ -122,7 +122,9 @@ class Bill:
         """The hourly rate changes at ``now``."""
         self._settled = self.total(now)
         self._since = now
-        self.per_hour = max(round(self.per_hour + by, 9), 0.0)  # prices have fewer digits; what is beyond is float residue
+        self.per_hour = max(
+            round(self.per_hour + by, 9), 0.0
+        )  # prices have fewer digits; what is beyond is float residue
 
     def total(self, until: float) -> float:
         """Dollars spent until a time that is not before the last change."""

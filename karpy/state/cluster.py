@@ -20,6 +20,7 @@ from karpy.objects.provisioner import provisioner_to_pool
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.resources import Resources
+from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import InvalidPool, NodeView, Snapshot
 
 __all__ = ["ClusterState"]
@@ -58,8 +59,8 @@ class ClusterState:
         self._pending: dict[str, Pod] = {}
         self._nodes: dict[str, Node] = {}
         self._claims: dict[str, NodeClaim] = {}
-        self._claim_by_provider_id: dict[str, str] = {}
-        self._node_by_provider_id: dict[str, str] = {}
+        self._claim_names = ByProviderId()
+        self._node_names = ByProviderId()
         self._pools: dict[tuple[Kind, str], NodePool | InvalidPool] = {}
         self._node_classes: dict[NodeClassRef, Mapping[str, Any]] = {}
         self._daemon_sets: dict[str, DaemonSet] = {}
@@ -128,13 +129,12 @@ class ClusterState:
             pod.requests  # noqa: B018  (read here, so that a pod that cannot be read is refused at the door)
         if old is not None:
             self._pending.pop(key, None)
+            if pod is None or pod.metadata.uid != old.metadata.uid:
+                self._assignments.pop(old.metadata.uid, None)
             if old.spec.node_name:
-                self._pods_on[old.spec.node_name].pop(key, None)
-                self._forget_view_of_node(old.spec.node_name)
+                self._leave_node(key, old.spec.node_name)
         if pod is None:
             self._pods.pop(key, None)
-            if old is not None:
-                self._assignments.pop(old.metadata.uid, None)
             return
         self._pods[key] = pod
         if pod.spec.node_name and not pod.is_terminal:
@@ -143,6 +143,13 @@ class ClusterState:
             self._forget_view_of_node(pod.spec.node_name)
         elif pod.is_provisionable:
             self._pending[key] = pod
+
+    def _leave_node(self, key: str, node_name: str) -> None:
+        pods = self._pods_on.get(node_name, {})  # a pod that was finished when it was first seen is not there
+        pods.pop(key, None)
+        if not pods:
+            self._pods_on.pop(node_name, None)
+        self._forget_view_of_node(node_name)
 
     def _take_daemon_set(self, key: str, daemon_set: DaemonSet | None) -> None:
         if daemon_set is not None:
@@ -153,40 +160,42 @@ class ClusterState:
         old = self._nodes.get(name)
         if node is not None:
             _check_readable(node)
-        for known in (old, node):
-            if known is not None:
-                self._views.pop(self._view_key(known.spec.provider_id, known.name), None)
-        if old is not None and (node is None or node.spec.provider_id != old.spec.provider_id):
-            self._node_by_provider_id.pop(old.spec.provider_id, None)
+        self._views.pop(f"node/{name}", None)
+        if old is not None:
+            self._node_names.remove(old.spec.provider_id, name)
+            self._forget_views(old.spec.provider_id)
         _put(self._nodes, name, node)
-        if node is not None and node.spec.provider_id:
-            self._node_by_provider_id[node.spec.provider_id] = name
+        if node is not None:
+            self._node_names.add(node.spec.provider_id, name)
+            self._forget_views(node.spec.provider_id)
 
     def _take_claim(self, name: str, claim: NodeClaim | None) -> None:
         old = self._claims.get(name)
         self._views.pop(name, None)
-        if old is not None and old.provider_id:
-            self._forget_view_of_node(self._node_by_provider_id.get(old.provider_id, ""))
-            if claim is None or claim.provider_id != old.provider_id:
-                self._claim_by_provider_id.pop(old.provider_id, None)
+        if old is not None:
+            self._claim_names.remove(old.provider_id, name)
+            self._forget_views(old.provider_id)
         _put(self._claims, name, claim)
-        if claim is None:
-            self._marked.discard(name)
-            self._nominated.pop(name, None)
-            self._assignments = {uid: held for uid, held in self._assignments.items() if held != name}
-        elif claim.provider_id:
-            self._claim_by_provider_id[claim.provider_id] = name
-            self._forget_view_of_node(self._node_by_provider_id.get(claim.provider_id, ""))
+        if claim is not None:
+            self._claim_names.add(claim.provider_id, name)
+            self._forget_views(claim.provider_id)
+            return
+        self._marked.discard(name)
+        self._nominated.pop(name, None)
+        self._assignments = {uid: held for uid, held in self._assignments.items() if held != name}
 
-    def _view_key(self, provider_id: str, node_name: str) -> str:
-        """A machine is known by its claim's name, or by its node's where it has no claim."""
-        return self._claim_by_provider_id.get(provider_id, f"node/{node_name}")
+    def _forget_views(self, provider_id: str) -> None:
+        """Of everything that this machine is known as: by its claim's name, or by its node's where it has no claim."""
+        for name in self._claim_names.all(provider_id):
+            self._views.pop(name, None)
+        for name in self._node_names.all(provider_id):
+            self._views.pop(f"node/{name}", None)
 
     def _forget_view_of_node(self, name: str) -> None:
         node = self._nodes.get(name)
         if node is not None:
-            self._views.pop(self._view_key(node.spec.provider_id, name), None)
             self._views.pop(f"node/{name}", None)
+            self._forget_views(node.spec.provider_id)
 
     # Decisions that are under way
 
@@ -224,11 +233,11 @@ class ClusterState:
         return self._claims.get(name)
 
     def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
-        return self._claims.get(self._claim_by_provider_id.get(provider_id, ""))
+        return self._claims.get(self._claim_names.first(provider_id))
 
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that joined for this claim."""
-        return self._nodes.get(self._node_by_provider_id.get(claim.provider_id, "")) if claim.provider_id else None
+        return self._nodes.get(self._node_names.first(claim.provider_id))
 
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that this node joined for."""
@@ -271,7 +280,7 @@ class ClusterState:
     def _take_snapshot(self) -> Snapshot:
         return Snapshot(
             version=self._version,
-            nodes=tuple(sorted(self._all_views(), key=lambda view: (not view.is_initialized, view.name))),
+            nodes=tuple(sorted(self._all_views(), key=_order)),
             pending=tuple(self._pending[key] for key in sorted(self._pending)),
             pools=self.pools(),
             invalid_pools=self.invalid_pools(),
@@ -320,6 +329,11 @@ class ClusterState:
         if not fitting:
             return pool
         return attrs.evolve(pool, node_class=next((ref for ref in fitting if ref in self._node_classes), fitting[0]))
+
+
+def _order(view: NodeView) -> tuple[bool, str, str]:
+    """Initialized machines first, then by name; a node and a claim may have the same one."""
+    return (not view.is_initialized, view.name, view.claim.name if view.claim is not None else "")
 
 
 def _read_pool(kind: Kind, name: str, raw: Mapping[str, Any]) -> NodePool | InvalidPool:

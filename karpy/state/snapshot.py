@@ -193,9 +193,19 @@ class Snapshot:
 
     @property
     def to_place(self) -> tuple[Pod, ...]:
-        """Pods that want a place: those that kube-scheduler gave up, and those of nodes that are leaving."""
+        """Pods that want a place: those that kube-scheduler gave up, and those that leave with their node.
+
+        A pod that nothing may evict stays where it is until it ends, so no place is looked for (core specification 3.1).
+        """
         leaving = (pod for view in self.nodes if view.is_leaving for pod in view.reschedulable_pods)
-        return (*self.pending, *leaving)
+        return (*self.pending, *(pod for pod in leaving if self._may_be_evicted(pod)))
+
+    def _may_be_evicted(self, pod: Pod) -> bool:
+        """Now or later: no annotation forbids it, nor a budget, nor that several budgets are about it."""
+        if pod.is_do_not_disrupt or pod.tolerates_disruption:
+            return not pod.is_do_not_disrupt
+        held = [budget for budget in self.budgets if budget.selects(pod)]
+        return len(held) < 2 and not any(budget.never_lets_go(pod) for budget in held)
 
     def node(self, name: str) -> NodeView | None:
         """The view of this name: a node's, or a claim's that has not joined."""

@@ -1,0 +1,36 @@
+"""The kit for authors of controllers and cloud packages: builders of objects, and a clock that obeys."""
+
+from __future__ import annotations
+
+from karpy.testing.builders import (
+    NODE_CLASS,
+    make_catalog,
+    make_claim,
+    make_condition,
+    make_daemon_set,
+    make_instance_type,
+    make_instance_types,
+    make_machine,
+    make_node,
+    make_nodepool,
+    make_pod,
+    selector,
+)
+from karpy.testing.clock import START, FakeClock
+
+__all__ = [
+    "NODE_CLASS",
+    "START",
+    "FakeClock",
+    "make_catalog",
+    "make_claim",
+    "make_condition",
+    "make_daemon_set",
+    "make_instance_type",
+    "make_instance_types",
+    "make_machine",
+    "make_node",
+    "make_nodepool",
+    "make_pod",
+    "selector",
+]

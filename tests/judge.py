@@ -1,0 +1,161 @@
+"""An independent judge of plans: does what a plan promises really hold? Slow and plain, so that it can be believed.
+
+It works pod by pod and type by type on the rules of Kubernetes, and shares nothing with the solver but the value types.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from karpy import labels
+from karpy.cloud.instancetype import Catalog, InstanceType
+from karpy.errors import InvalidObject
+from karpy.labels import LabelSpec
+from karpy.objects.pod import Pod
+from karpy.requirements import Operator, Requirement, Requirements
+from karpy.resources import NODES, Resources, total
+from karpy.scheduling.plan import Launch, Nomination, Plan
+from karpy.scheduling.scheduler import solve
+from karpy.state.snapshot import Snapshot
+from karpy.taints import PREFER_NO_SCHEDULE, Taint
+from karpy.testing import make_catalog
+
+
+def violations(plan: Plan, snapshot: Snapshot, catalog: Catalog, pods: Iterable[Pod]) -> list[str]:
+    """Every broken promise of ``plan``, in words."""
+    by_key = {pod.key: pod for pod in pods}
+    found = list(_places(plan, by_key))
+    for nomination in plan.nominations:
+        found.extend(_nomination(nomination, snapshot, by_key))
+    for launch in plan.launches:
+        found.extend(_launch(launch, snapshot, catalog, by_key))
+    found.extend(_limits(plan, snapshot, catalog))
+    return found
+
+
+def _places(plan: Plan, pods: Mapping[str, Pod]) -> Iterator[str]:
+    parts = (*plan.launches, *plan.nominations, *plan.unschedulable)
+    placed = [key for part in parts for key in part.pods]
+    if sorted(placed) != sorted(pods):
+        yield f"not every pod is accounted for once: {sorted(placed)} of {sorted(pods)}"
+
+
+def _nomination(nomination: Nomination, snapshot: Snapshot, pods: Mapping[str, Pod]) -> Iterator[str]:
+    view = snapshot.node(nomination.node)
+    if view is None or view.is_leaving:
+        yield f"{nomination.node} is no node that pods can go to"
+        return
+    newcomers = [pods[key] for key in nomination.pods]
+    needed = total(pod.requests for pod in (*newcomers, *view.pods))
+    if not needed.fits_in(view.allocatable):
+        yield f"{nomination.node}: {needed} do not fit {view.allocatable}"
+    for pod in newcomers:
+        if not _tolerates(pod, view.taints):
+            yield f"{pod.key} does not tolerate the taints of {nomination.node}"
+        if not _selects(pod, view.requirements):
+            yield f"{pod.key} may not run on {nomination.node}"
+
+
+def _launch(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods: Mapping[str, Pod]) -> Iterator[str]:
+    template = launch.pool.template_requirements
+    known = catalog.types[launch.pool.name]
+    if launch.requirements & template != launch.requirements:
+        yield f"requirements {launch.requirements} leave the pool's {template}"
+    prices = [priced.price for priced in launch.instance_types]
+    if prices != sorted(prices):
+        yield f"types are not in order of price: {prices}"
+    for key in launch.pods:
+        if not _tolerates(pods[key], launch.pool.taints):
+            yield f"{key} does not tolerate the taints of {launch.pool.name}"
+    for priced in launch.instance_types:
+        instance_type = known.by_name(priced.name)
+        assert instance_type is not None
+        machine = launch.requirements & instance_type.requirements
+        daemons = list(_daemons(snapshot, launch, instance_type))
+        needed = total((*(pods[key].requests for key in launch.pods), *daemons))
+        if not needed.fits_in(instance_type.allocatable):
+            yield f"{priced.name} does not hold {needed}"
+        if cheapest(instance_type, launch.requirements) != priced.price:
+            yield f"{priced.name} does not cost {priced.price}"
+        yield from (f"{key} may not run on {priced.name}" for key in launch.pods if not _selects(pods[key], machine))
+
+
+def _daemons(snapshot: Snapshot, launch: Launch, instance_type: InstanceType) -> Iterator[Resources]:
+    for daemon_set in snapshot.daemon_sets:
+        pod = daemon_set.to_pod()
+        machine = launch.pool.template_requirements & instance_type.requirements
+        up = Requirements.from_labels({labels.REGISTERED: "true", labels.INITIALIZED: "true"})
+        try:
+            runs = _tolerates(pod, launch.pool.taints) and _selects(pod, machine & up)
+        except InvalidObject:
+            continue  # its controller cannot place it either
+        if runs:
+            yield pod.requests
+
+
+def cheapest(instance_type: InstanceType, wanted: Requirements) -> float:
+    """The least price of an offering that can be had now and that ``wanted`` allows; infinite when there is none."""
+    prices = (
+        offering.sort_price
+        for offering in instance_type.offerings
+        if offering.available and offering.requirements.intersects(wanted) is None
+    )
+    return min(prices, default=math.inf)
+
+
+def _limits(plan: Plan, snapshot: Snapshot, catalog: Catalog) -> Iterator[str]:
+    """Whatever type each launch turns out to be, the pool stays within its limits."""
+    for pool in snapshot.pools:
+        if pool.limits is None:
+            continue
+        launches = [launch for launch in plan.launches if launch.pool.name == pool.name]
+        if not launches:
+            continue
+        held = [view.capacity for view in snapshot.nodes if view.pool == pool.name and not view.is_leaving]
+        used = total([*held, *(_largest(launch, catalog) for launch in launches)])
+        if over := used.exceeds(pool.limits):
+            yield f"{pool.name} is over its limits of {', '.join(over)}: {used} > {pool.limits}"
+
+
+def _largest(launch: Launch, catalog: Catalog) -> Resources:
+    most = Resources()
+    for priced in launch.instance_types:
+        instance_type = catalog.types[launch.pool.name].by_name(priced.name)
+        assert instance_type is not None
+        most = most.maximum(instance_type.capacity)
+    return most + {NODES: 1}
+
+
+def _tolerates(pod: Pod, taints: Iterable[Taint]) -> bool:
+    hard = (taint for taint in taints if taint.effect != PREFER_NO_SCHEDULE)
+    return all(any(toleration.tolerates(taint) for toleration in pod.spec.tolerations) for taint in hard)
+
+
+def _selects(pod: Pod, machine: Requirements) -> bool:
+    """The node selector and one term of the required affinity hold for every node that ``machine`` may stand for."""
+    wanted = [Requirement.in_(key, value) for key, value in (pod.spec.node_selector or {}).items()]
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
+    alternatives = [[Requirement.parse(e.key, e.operator, e.values) for e in term.match_expressions] for term in terms]
+    return any(all(_holds(machine, need) for need in (*wanted, *term)) for term in alternatives or [[]])
+
+
+def _holds(machine: Requirements, need: Requirement) -> bool:
+    held = machine.get(need.key)
+    if held is None or held.operator is Operator.DOES_NOT_EXIST:
+        return need.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
+    both = held & need
+    return (both.complement, both.values, both.gte, both.lte) == (held.complement, held.values, held.gte, held.lte)
+
+
+def plan_of(
+    *objects: Mapping[str, Any], types: Iterable[InstanceType] | None = None, spec: LabelSpec | None = None
+) -> Plan:
+    """The plan for a cluster of these API objects, found to be sound."""
+    snapshot = Snapshot.from_objects(objects)
+    catalog = make_catalog(snapshot, types, spec)
+    plan = solve(snapshot, catalog)
+    assert violations(plan, snapshot, catalog, snapshot.to_place) == []
+    return plan

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from karpy import labels
+from karpy.cloud.instancetype import InstanceType, Offering
+from karpy.disruption.command import Command, Decision, Reason
+from karpy.disruption.engine import next_command
+from karpy.state.snapshot import Snapshot
+from karpy.testing import (
+    START,
+    make_catalog,
+    make_condition,
+    make_instance_type,
+    make_machine,
+    make_node,
+    make_nodepool,
+    make_pod,
+    selector,
+)
+
+READY = [make_condition("Consolidatable")]
+ON_DEMAND_ONLY = [selector(labels.CAPACITY_TYPE, "In", "on-demand")]
+FREE = {"budgets": [{"nodes": "100%"}]}
+
+
+def machine(name: str, instance_type: str, cpu: int, **arguments: Any) -> list[dict[str, Any]]:
+    arguments.setdefault("conditions", READY)
+    room = {"cpu": str(cpu), "memory": f"{4 * cpu}Gi", "pods": "110"}
+    known = {labels.ARCH: "amd64", labels.OS: "linux"}
+    return list(make_machine(name, instance_type=instance_type, room=room, labels=known, **arguments))
+
+
+def pod(name: str, node: str, cpu: str = "1", **arguments: Any) -> dict[str, Any]:
+    return make_pod(name, node=node, requests={"cpu": cpu}, **arguments)
+
+
+def decide(
+    *objects: Sequence[dict[str, Any]] | dict[str, Any],
+    types: Sequence[InstanceType] | None = None,
+    disruption: dict[str, Any] | None = None,
+    requirements: Sequence[dict[str, Any]] = (),
+) -> Command | None:
+    flat = [part for obj in objects for part in ([obj] if isinstance(obj, dict) else obj)]
+    pool = make_nodepool(disruption=disruption or FREE, requirements=requirements)
+    snapshot = Snapshot.from_objects([pool, *flat])
+    return next_command(snapshot, make_catalog(snapshot, types), now=START)
+
+
+# Deletion
+
+
+@pytest.mark.core("CORE-566")
+def test_a_node_whose_pods_fit_on_others_goes() -> None:
+    found = decide(machine("a", "c4", 4), machine("b", "c4", 4, conditions=()), pod("p", "a"), pod("q", "b"))
+    assert found is not None
+    assert (found.decision, found.reason, found.nodes) == (Decision.DELETE, Reason.UNDERUTILIZED, ("a",))
+    assert found.savings == pytest.approx(0.2)
+    assert found.explain() == "the pods of a fit on the other nodes; that saves $0.2000/h"
+
+
+@pytest.mark.core("CORE-569")
+def test_nodes_of_others_may_take_them() -> None:
+    found = decide(machine("a", "c1", 1), make_node("theirs"), pod("p", "a"))
+    assert found is not None
+    assert found.decision is Decision.DELETE
+
+
+@pytest.mark.core("CORE-505", "CORE-574")
+def test_a_node_that_may_yet_fail_to_come_up_is_no_place_to_move_to() -> None:
+    young = machine("young", "c4", 4, reached=("Launched", "Registered"))
+    assert decide(machine("a", "a1", 1, capacity_type="spot"), young, pod("p", "a")) is None
+
+
+@pytest.mark.core("CORE-577", "CORE-578")
+def test_pods_that_wait_anyway_do_not_hold_a_node() -> None:
+    stuck = make_pod("stuck", requests={"cpu": "500"})
+    rest = machine("b", "c4", 4, conditions=())
+    found = decide(machine("a", "c4", 4), rest, pod("p", "a"), stuck)
+    assert found is not None
+    assert found.nodes == ("a",)
+
+
+@pytest.mark.core("CORE-590", "CORE-599")
+def test_the_node_that_saves_the_most_for_the_least_trouble_goes_first() -> None:
+    roomy = make_node("roomy", room={"cpu": "64", "memory": "256Gi", "pods": "110"})
+    dear, cheap = machine("dear", "c8", 8), machine("cheap", "c4", 4)
+    found = decide(roomy, cheap, dear, pod("p", "dear"), pod("q", "cheap"))
+    assert found is not None
+    assert found.nodes == ("dear",)
+    crowded = [pod(f"c{number}", "dear", cpu="100m") for number in range(9)]
+    found = decide(roomy, cheap, dear, *crowded, pod("q", "cheap"))
+    assert found is not None
+    assert found.nodes == ("cheap",)
+
+
+# Replacement
+
+
+@pytest.mark.core("CORE-552")
+def test_a_node_whose_pods_fit_a_cheaper_one_is_replaced() -> None:
+    found = decide(machine("a", "c16", 16), pod("p", "a"), requirements=ON_DEMAND_ONLY)
+    assert found is not None
+    (launch,) = found.replacements
+    assert (found.decision, launch.instance_types[0].name) == (Decision.REPLACE, "a1")
+    assert all(priced.price < 0.8 for priced in launch.instance_types)
+    assert found.savings == pytest.approx(0.8 - 0.04)
+    assert str(found) == "replace: [a] -> [1 replacement] (savings: $0.76)"
+    assert found.explain() == "the pods of a fit on one a1 at $0.0400/h; that saves $0.7600/h"
+
+
+@pytest.mark.core("CORE-564", "CORE-586")
+def test_a_node_is_not_replaced_by_one_that_is_no_cheaper() -> None:
+    assert decide(machine("a", "a1", 1), pod("p", "a"), requirements=ON_DEMAND_ONLY) is None
+
+
+@pytest.mark.core("CORE-563")
+def test_types_that_may_turn_out_dearer_are_no_replacement() -> None:
+    """The cloud picks the zone: the dearest allowed offering must still be cheaper."""
+    now = make_instance_type("now", cpu="8", offerings=[Offering("zone-a", "on-demand", 1.0)])
+    risky = [Offering("zone-a", "on-demand", 0.1), Offering("zone-b", "on-demand", 2.0)]
+    gamble = make_instance_type("gamble", cpu="4", offerings=risky)
+    assert decide(machine("a", "now", 8), pod("p", "a"), types=[now, gamble]) is None
+    safe = make_instance_type("safe", cpu="4", offerings=[*risky[:1], Offering("zone-b", "on-demand", 0.9)])
+    found = decide(machine("a", "now", 8), pod("p", "a"), types=[now, gamble, safe])
+    assert found is not None
+    assert [priced.name for priced in found.replacements[0].instance_types] == ["safe"]
+
+
+def test_an_on_demand_node_is_replaced_by_spot_only_where_both_are_allowed() -> None:
+    """Were the spot launch to fail, on-demand might cost more than the node does now."""
+    found = decide(machine("a", "c16", 16), pod("p", "a"))
+    assert found is not None
+    (launch,) = found.replacements
+    assert launch.requirements.labels()[labels.CAPACITY_TYPE] == "spot"
+
+
+@pytest.mark.core("CORE-554")
+def test_a_spot_node_is_not_replaced_by_spot() -> None:
+    assert decide(machine("a", "c16", 16, capacity_type="spot"), pod("p", "a")) is None
+
+
+def test_a_spot_node_may_be_replaced_by_cheaper_on_demand() -> None:
+    spot = machine("a", "c16", 16, capacity_type="spot")
+    found = decide(spot, pod("p", "a"), requirements=ON_DEMAND_ONLY)
+    assert found is not None
+    assert found.decision is Decision.REPLACE
+
+
+@pytest.mark.core("CORE-618")
+def test_a_node_is_not_replaced_by_several() -> None:
+    split = [
+        pod("p", "a", spec={"nodeSelector": {labels.ARCH: "amd64"}}),
+        pod("q", "a", spec={"nodeSelector": {labels.ARCH: "arm64"}}),
+    ]
+    assert decide(machine("a", "c16", 16), *split, requirements=ON_DEMAND_ONLY) is None
+
+
+def test_a_replacement_is_made_for_the_pods_that_move_not_for_those_that_wait() -> None:
+    waits = make_pod("waits", requests={"cpu": "16"})
+    found = decide(machine("a", "c16", 16), pod("p", "a"), waits, requirements=ON_DEMAND_ONLY)
+    assert found is not None
+    assert found.replacements[0].pods == ("default/p",)
+
+
+# What stays
+
+
+@pytest.mark.core("CORE-543")
+def test_nodes_of_a_pool_that_only_gives_up_empty_ones_stay() -> None:
+    only_empty = {**FREE, "consolidationPolicy": "WhenEmpty"}
+    assert decide(machine("a", "c16", 16), pod("p", "a"), disruption=only_empty) is None
+
+
+@pytest.mark.core("CORE-549", "CORE-642")
+def test_without_a_budget_nothing_moves() -> None:
+    closed = {"budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}
+    assert decide(machine("a", "c16", 16), pod("p", "a"), disruption=closed) is None
+    found = decide(machine("a", "c16", 16), machine("b", "c4", 4), pod("p", "a"), disruption=closed)
+    assert found is not None
+    assert (found.reason, found.nodes) == (Reason.EMPTY, ("b",))
+
+
+@pytest.mark.core("CORE-562", "CORE-570")
+def test_a_pod_that_must_not_be_disturbed_holds_its_node() -> None:
+    held = pod("p", "a", annotations={"karpenter.sh/do-not-disrupt": "true"})
+    assert decide(machine("a", "c16", 16), held) is None
+
+
+@pytest.mark.core("CORE-567")
+def test_a_node_that_was_not_left_alone_for_long_enough_stays() -> None:
+    assert decide(machine("a", "c16", 16, conditions=()), pod("p", "a")) is None
+
+
+def test_a_node_of_unknown_price_is_not_replaced() -> None:
+    assert decide(machine("a", "unknown", 16), pod("p", "a")) is None

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from karpy.errors import KubeError
+from karpy.kube.recorder import EventRecorder
+from karpy.objects.kinds import NODE, POD, Kind
+from karpy.objects.meta import ObjectMeta
+from karpy.testing import FakeClock
+
+ABOUT = ObjectMeta(name="p", namespace="web", uid="p-uid")
+
+
+class Server:
+    def __init__(self, *, fails: bool = False) -> None:
+        self.created: list[tuple[str, dict[str, Any]]] = []
+        self.fails = fails
+
+    def create(self, _kind: Kind, obj: dict[str, Any], namespace: str) -> None:
+        if self.fails:
+            raise KubeError("namespace is terminating", code=403)
+        self.created.append((namespace, obj))
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def recorder(server: Any, clock: FakeClock) -> EventRecorder:
+    return EventRecorder(server, clock)
+
+
+def test_an_event_stands_beside_the_object_that_it_is_about(recorder: EventRecorder, server: Server) -> None:
+    recorder.warning(POD, ABOUT, "FailedScheduling", "no room")
+    ((namespace, event),) = server.created
+    assert namespace == event["metadata"]["namespace"] == "web"
+    assert event["metadata"]["generateName"] == "p."
+    assert event["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "p",
+        "uid": "p-uid",
+        "namespace": "web",
+    }
+    assert (event["type"], event["reason"], event["message"]) == ("Warning", "FailedScheduling", "no room")
+    assert event["source"] == {"component": "karpenter"}
+    assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-01-05T09:00:00Z"
+
+
+def test_what_is_about_a_cluster_scoped_object_stands_in_the_default_namespace(
+    recorder: EventRecorder, server: Server
+) -> None:
+    recorder.normal(NODE, ObjectMeta(name="n", uid="n-uid"), "Disrupted", "gone")
+    ((namespace, event),) = server.created
+    assert namespace == "default"
+    assert "namespace" not in event["involvedObject"]
+
+
+@pytest.mark.core("CORE-742")
+def test_the_same_is_not_told_again_for_a_while(recorder: EventRecorder, server: Server, clock: FakeClock) -> None:
+    for seconds in (0, 60, 59):
+        clock.advance(seconds)
+        recorder.normal(POD, ABOUT, "Nominated", "to n")
+    assert len(server.created) == 1
+    clock.advance(1)
+    recorder.normal(POD, ABOUT, "Nominated", "to n")
+    assert len(server.created) == 2
+
+
+@pytest.mark.core("CORE-742")
+def test_another_text_object_or_reason_is_news(recorder: EventRecorder, server: Server) -> None:
+    recorder.normal(POD, ABOUT, "Nominated", "to n")
+    recorder.normal(POD, ABOUT, "Nominated", "to m")
+    recorder.normal(POD, ABOUT, "Evicted", "to n")
+    recorder.normal(POD, ObjectMeta(name="q", namespace="web", uid="q-uid"), "Nominated", "to n")
+    assert len(server.created) == 4
+
+
+@pytest.mark.core("CORE-742")
+def test_how_long_is_up_to_the_teller(recorder: EventRecorder, server: Server, clock: FakeClock) -> None:
+    recorder.normal(POD, ABOUT, "Nominated", "to n")
+    clock.advance(10)
+    recorder.normal(POD, ABOUT, "Nominated", "to n", repeat_s=10)
+    assert len(server.created) == 2
+
+
+def test_an_event_that_is_refused_stops_nothing(clock: FakeClock) -> None:
+    server: Any = Server(fails=True)
+    recorder = EventRecorder(server, clock)
+    recorder.normal(POD, ABOUT, "Nominated", "to n")
+    assert recorder.lost == 1
+
+
+def test_what_was_told_is_forgotten_in_the_end(recorder: EventRecorder, clock: FakeClock) -> None:
+    for number in range(25_000):
+        clock.advance(1)
+        recorder.normal(POD, ABOUT, "Nominated", f"to n{number}")
+    assert len(recorder._told) <= 10_000

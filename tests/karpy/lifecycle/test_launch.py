@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from karpy import labels
+from karpy.labels import CORE_LABELS
+from karpy.lifecycle.launch import choices, new_claim
+from karpy.objects.nodeclaim import NodeClaim
+from karpy.scheduling.plan import Launch
+from karpy.testing import make_instance_types, make_nodepool, make_pod, selector
+from tests.judge import plan_of
+
+DEDICATED = {"key": "dedicated", "effect": "NoSchedule"}
+BEARS = {"tolerations": [{"operator": "Exists"}]}
+
+
+def launch(*, pod: dict[str, Any] | None = None, **pool: Any) -> Launch:
+    (found,) = plan_of(make_nodepool(**pool), pod or make_pod(requests={"cpu": "3"}, spec=BEARS)).launches
+    return found
+
+
+def claim(**arguments: Any) -> dict[str, Any]:
+    return new_claim(launch(**arguments), CORE_LABELS)
+
+
+@pytest.mark.core("CORE-369", "CORE-370")
+def test_a_claim_belongs_to_its_pool_and_is_named_after_it() -> None:
+    made = claim(name="blue")
+    assert made["metadata"]["generateName"] == "blue-"
+    assert made["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "name": "blue",
+            "uid": "blue-uid",
+            "blockOwnerDeletion": True,
+        }
+    ]
+    assert made["spec"]["nodeClassRef"] == {"group": "test.karpy.dev", "kind": "TestNodeClass", "name": "default"}
+    assert made["metadata"]["labels"] == {"karpenter.sh/nodepool": "blue", "test.karpy.dev/testnodeclass": "default"}
+
+
+def test_what_the_pool_gives_to_its_nodes_is_on_the_claim() -> None:
+    made = claim(
+        labels={"team": "a"},
+        taints=[DEDICATED],
+        startup_taints=[{"key": "boot", "effect": "NoExecute"}],
+        template={"expireAfter": "24h", "terminationGracePeriod": "90s"},
+    )
+    assert made["metadata"]["labels"]["team"] == "a"
+    assert made["spec"]["taints"] == [DEDICATED]
+    assert made["spec"]["startupTaints"] == [{"key": "boot", "effect": "NoExecute"}]
+    assert (made["spec"]["expireAfter"], made["spec"]["terminationGracePeriod"]) == ("24h", "1m30s")
+
+
+@pytest.mark.core("CORE-364", "CORE-366", "CORE-368", "CORE-371")
+def test_the_types_that_are_on_offer_are_its_requirement() -> None:
+    made = claim(requirements=[selector(labels.ARCH, "In", "arm64")])
+    wanted = {entry["key"]: entry for entry in made["spec"]["requirements"]}
+    assert wanted[labels.INSTANCE_TYPE]["values"] == ["a16", "a4", "a8"]
+    assert wanted[labels.ARCH]["values"] == ["arm64"]
+    assert made["spec"]["resources"]["requests"] == {"cpu": "3", "pods": "1"}
+
+
+@pytest.mark.core("CORE-362")
+@pytest.mark.parametrize(
+    ("requirement", "value"),
+    [
+        (selector("team", "In", "b", "a"), "a"),
+        (selector("team", "Exists"), "0"),
+        (selector("team", "NotIn", "0", "1"), "2"),
+        (selector("team", "Gt", "7"), "8"),
+        (selector("team", "DoesNotExist"), None),
+        (selector("team", "Lt", "0"), "-1"),
+        (selector(labels.ZONE, "In", "zone-a"), None),
+    ],
+)
+def test_labels_that_nobody_else_decides_get_a_value(requirement: dict[str, Any], value: str | None) -> None:
+    assert claim(requirements=[requirement])["metadata"]["labels"].get("team") == value
+
+
+def test_bounds_that_exclusions_leave_nothing_of_give_no_label() -> None:
+    nothing = [selector("team", "Gte", "1"), selector("team", "Lte", "2"), selector("team", "NotIn", "1", "2")]
+    assert "team" not in claim(requirements=nothing)["metadata"]["labels"]
+
+
+def test_a_claim_can_be_read_back() -> None:
+    planned = launch()
+    read = NodeClaim.from_dict(new_claim(planned, CORE_LABELS))
+    assert read.requests == planned.requests
+    assert read.pool == "default"
+
+
+def test_choices_are_what_the_claim_allows_by_price() -> None:
+    read = NodeClaim.from_dict(claim())
+    found = choices(read, make_instance_types())
+    assert [t.name for t in found] == ["a4", "c4", "a8", "c8", "a16", "c16"]
+
+
+def test_types_that_sold_out_since_are_no_choice() -> None:
+    read = NodeClaim.from_dict(claim(requirements=[selector(labels.ZONE, "In", "zone-x", "zone-a")]))
+    assert choices(read, ()) == ()

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from karpy.lifecycle.nodeclaim import next_step
+from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Step, Wait
+from karpy.objects.node import Node
+from karpy.objects.nodeclaim import NodeClaim
+from karpy.objects.nodepool import NodePool
+from karpy.settings import Settings
+from karpy.testing import START, make_claim, make_condition, make_machine, make_nodepool
+
+SETTINGS = Settings()
+LAUNCHED, REGISTERED = ("Launched",), ("Launched", "Registered")
+
+
+def step(claim: dict[str, Any], node: dict[str, Any] | None = None, *, at: float = 0.0, **pool: Any) -> Step:
+    """What is due ``at`` seconds after the claim was made."""
+    return next_step(
+        NodeClaim.from_dict(claim),
+        None if node is None else Node.from_dict(node),
+        NodePool.from_dict(make_nodepool(disruption=pool or None)),
+        now=START + at,
+        settings=SETTINGS,
+    )
+
+
+@pytest.mark.core("CORE-664")
+def test_a_claim_is_held_before_there_is_an_instance() -> None:
+    assert step(make_claim(reached=(), metadata={"finalizers": []})) == AddFinalizer()
+    assert step(make_claim(reached=())) == Launch()
+
+
+@pytest.mark.core("CORE-661")
+@pytest.mark.parametrize(("seconds", "given_up"), [(299.0, False), (300.0, True)])
+def test_a_launch_that_takes_too_long_is_given_up(seconds: float, given_up: bool) -> None:
+    found = step(make_claim(reached=()), at=seconds)
+    assert found == (GiveUp("launch_timeout", "NodeClaim was not launched in time") if given_up else Launch())
+
+
+@pytest.mark.core("CORE-661")
+def test_the_time_counts_from_when_the_condition_last_changed() -> None:
+    failing = make_condition("Launched", START + 100, "Unknown", "LaunchFailed")
+    claim = make_claim(reached=(), conditions=[failing])
+    assert step(claim, at=399.0) == Launch()
+    assert isinstance(step(claim, at=400.0), GiveUp)
+
+
+def test_until_its_node_joins_the_claim_waits() -> None:
+    found = step(make_claim(reached=LAUNCHED), at=60.0)
+    assert found == Wait("Registered", "NodeNotFound", "Node not registered with cluster", 840.0)
+
+
+@pytest.mark.core("CORE-662")
+def test_a_node_that_never_joins_is_given_up() -> None:
+    assert step(make_claim(reached=LAUNCHED), at=900.0) == GiveUp(
+        "registration_timeout", "Node did not register in time"
+    )
+
+
+@pytest.mark.core("CORE-662")
+def test_a_node_that_joins_late_is_still_welcome() -> None:
+    assert isinstance(step(*make_machine("m", reached=LAUNCHED), at=5000.0), Register)
+
+
+@pytest.mark.core("CORE-660")
+def test_a_registered_claim_is_never_given_up() -> None:
+    claim, _node = make_machine("m", reached=REGISTERED)
+    assert isinstance(step(claim, at=1e9), Wait)
+
+
+@pytest.mark.core("CORE-656", "CORE-657")
+def test_a_registered_node_that_is_ready_is_initialized() -> None:
+    found = step(*make_machine("m", reached=REGISTERED))
+    assert found == Initialize({"metadata": {"resourceVersion": "1", "labels": {"karpenter.sh/initialized": "true"}}})
+
+
+def test_what_is_missing_is_told() -> None:
+    claim, node = make_machine("m", reached=REGISTERED)
+    node["status"]["conditions"] = []
+    assert step(claim, node) == Wait("Initialized", "NodeNotReady", "Node status is NotReady")
+
+
+def test_a_node_that_vanished_before_it_was_up_is_waited_for() -> None:
+    assert step(make_claim(reached=REGISTERED)) == Wait(
+        "Initialized", "NodeNotFound", "Node not registered with cluster"
+    )
+
+
+@pytest.mark.core("CORE-675")
+def test_a_machine_that_is_up_settles_and_becomes_consolidatable() -> None:
+    machine = make_machine("m")
+    assert step(*machine) == Settled(consolidatable=True)
+    assert step(*machine, at=10.0, consolidateAfter="30s") == Settled(consolidatable=False, retry_after_s=20.0)
+    assert step(*machine, consolidateAfter="Never") == Settled(consolidatable=False)
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    claim, node = make_machine("m", reached=LAUNCHED)
+    assert step(claim, node) == step(claim, node)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from karpy.errors import InvalidObject
+from karpy.objects.pod import LabelSelector, Pod, SelectorRequirement
+from karpy.resources import Resources
+from karpy.testing import make_pod
+from tests.vectors import read
+
+WAITING = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
+
+
+def requests_of(**spec: Any) -> Resources:
+    return Pod.from_dict(make_pod(spec=spec)).requests
+
+
+def container(cpu: str, name: str = "c", **more: Any) -> dict[str, Any]:
+    return {"name": name, "resources": {"requests": {"cpu": cpu}}, **more}
+
+
+def test_containers_add_up_and_the_pod_counts_as_one() -> None:
+    assert requests_of(containers=[container("1"), container("500m")]) == Resources({"cpu": 1500, "pods": 1})
+
+
+@pytest.mark.core("CORE-346")
+def test_a_pod_that_asks_for_nothing_still_takes_a_place() -> None:
+    assert requests_of() == Resources({"pods": 1})
+
+
+@pytest.mark.core("CORE-075", "CORE-343")
+def test_the_greatest_init_container_counts_when_it_needs_more_than_the_rest() -> None:
+    inits = [container("3"), container("2")]
+    assert requests_of(containers=[container("1")], initContainers=inits)["cpu"] == 3000
+
+
+@pytest.mark.core("CORE-326", "CORE-327", "CORE-328")
+@pytest.mark.parametrize(
+    ("inits", "cpu"),
+    [
+        ([container("2", restartPolicy="Always"), container("4")], 6000),  # the init runs beside the sidecar before it
+        ([container("4"), container("2", restartPolicy="Always")], 4000),  # and alone when it comes first
+        ([container("2", restartPolicy="Always"), container("1")], 3000),  # else sidecar and containers run together
+    ],
+)
+def test_sidecars_run_beside_what_starts_after_them(inits: list[dict[str, Any]], cpu: int) -> None:
+    assert requests_of(containers=[container("1")], initContainers=inits)["cpu"] == cpu
+
+
+@pytest.mark.core("CORE-067")
+def test_the_overhead_of_the_runtime_comes_on_top() -> None:
+    assert requests_of(containers=[container("1")], overhead={"cpu": "250m"})["cpu"] == 1250
+
+
+@pytest.mark.core("CORE-342")
+def test_a_limit_stands_in_for_a_missing_request() -> None:
+    limited = {"name": "c", "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}}
+    assert requests_of(containers=[limited]) == Resources({"cpu": 1000, "memory": 2**30, "pods": 1})
+
+
+@pytest.mark.core("CORE-329")
+def test_requests_of_the_whole_pod_replace_the_sum() -> None:
+    assert requests_of(containers=[container("1")], resources={"requests": {"cpu": "3"}})["cpu"] == 3000
+
+
+def test_a_limit_of_the_whole_pod_counts_only_where_no_container_asks() -> None:
+    limits = {"limits": {"cpu": "8", "memory": "8Gi"}}
+    assert requests_of(containers=[container("1")], resources=limits) == Resources(
+        {"cpu": 1000, "memory": 8 * 2**30, "pods": 1}
+    )
+
+
+def test_a_container_that_is_being_resized_counts_with_the_most_that_it_holds_or_asks() -> None:
+    grown = {"name": "main", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
+    pod = Pod.from_dict(
+        make_pod(requests={"cpu": "1", "memory": "1Gi"}, node="n", status={"containerStatuses": [grown]})
+    )
+    assert pod.requests == Resources({"cpu": 3000, "memory": 2**30, "pods": 1})
+
+
+def test_a_bad_quantity_is_named_by_pod_and_path() -> None:
+    with pytest.raises(InvalidObject, match=r"Pod/default/pod: spec\.cpu: 'one' is not a quantity"):
+        requests_of(containers=[container("one")])
+
+
+def test_requests_agree_with_kubernetes(shared: Path) -> None:
+    for line in read(shared, "algebra/pod_requests.jsonl"):
+        found = Pod.from_dict(_without_limits(line["pod"])).requests
+        assert found == Resources.parse(line["expect"]["requests"]), line["pod"]["metadata"]["name"]
+
+
+def _without_limits(pod: dict[str, Any]) -> dict[str, Any]:
+    """karpy lets limits stand in for requests, as the API server's defaulting does; the vectors were made without that."""
+    pod = copy.deepcopy(pod)
+    spec = pod["spec"]
+    for part in (*spec["containers"], *spec.get("initContainers", ()), spec):
+        part.get("resources", {}).pop("limits", None)
+    return pod
+
+
+# Which pods karpy looks at
+
+
+def test_a_pod_that_was_given_up_is_provisionable() -> None:
+    assert Pod.from_dict(make_pod()).is_provisionable
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"node": "n"},
+        {"status": {"conditions": []}},
+        {"status": {"conditions": [{**WAITING[0], "reason": "SchedulingGated"}]}},
+        {"status": {"conditions": WAITING, "nominatedNodeName": "n"}},
+        {"status": {"conditions": WAITING, "phase": "Failed"}},
+        {"owner": "DaemonSet"},
+        {"owner": "Node"},
+    ],
+)
+def test_bound_nominated_gated_finished_and_daemon_pods_are_not(reason: dict[str, Any]) -> None:
+    assert not Pod.from_dict(make_pod(**reason)).is_provisionable
+
+
+@pytest.mark.core("CORE-126", "CORE-127", "CORE-128", "CORE-129", "CORE-130")
+@pytest.mark.parametrize(
+    ("pod", "moves"),
+    [
+        ({}, True),
+        ({"owner": ""}, True),
+        ({"status": {"phase": "Succeeded"}}, False),
+        ({"owner": "DaemonSet"}, False),
+        ({"owner": "Node"}, False),
+    ],
+)
+def test_pods_of_a_leaving_node_move_unless_finished_or_bound_to_it(pod: dict[str, Any], moves: bool) -> None:
+    assert Pod.from_dict(make_pod(node="n", **pod)).is_reschedulable is moves
+
+
+@pytest.mark.core("CORE-129", "CORE-130")
+@pytest.mark.parametrize(("owner", "moves"), [("ReplicaSet", False), ("StatefulSet", True)])
+def test_of_pods_that_are_being_deleted_only_those_of_stateful_sets_come_back(owner: str, moves: bool) -> None:
+    raw = make_pod(node="n", owner=owner)
+    raw["metadata"]["deletionTimestamp"] = "2026-01-05T09:00:00Z"
+    assert Pod.from_dict(raw).is_reschedulable is moves
+
+
+@pytest.mark.parametrize("key", ["karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict"])
+def test_an_annotation_of_either_generation_forbids_eviction(key: str) -> None:
+    assert Pod.from_dict(make_pod(annotations={key: "true"})).is_do_not_disrupt
+    assert not Pod.from_dict(make_pod(annotations={key: "false"})).is_do_not_disrupt
+
+
+def test_label_selectors_match_by_values_and_expressions() -> None:
+    web = LabelSelector({"app": "web"}, (SelectorRequirement("tier", "NotIn", ("test",)),))
+    assert web.matches({"app": "web"})
+    assert web.matches({"app": "web", "tier": "prod"})
+    assert not web.matches({"app": "web", "tier": "test"})
+    assert not web.matches({"tier": "prod"})
+    assert LabelSelector().matches({})

@@ -1,0 +1,61 @@
+"""The values' field names must become the API's: a wrong letter would be skipped in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from karpy.objects.meta import ObjectMeta, OwnerReference, to_wire
+from karpy.objects.node import NodeSpec, NodeStatus
+from karpy.objects.pod import (
+    Affinity,
+    ContainerPort,
+    ContainerStatus,
+    NodeAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    PodStatus,
+    TopologySpreadConstraint,
+)
+from karpy.objects.workloads import PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from karpy.taints import Taint, Toleration
+
+NAMES: dict[type[msgspec.Struct], str] = {
+    ObjectMeta: "name namespace uid resourceVersion generation creationTimestamp deletionTimestamp "
+    "deletionGracePeriodSeconds labels annotations finalizers ownerReferences",
+    OwnerReference: "kind name uid apiVersion controller blockOwnerDeletion",
+    NodeSpec: "providerID taints unschedulable",
+    NodeStatus: "capacity allocatable conditions",
+    PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers resources "
+    "overhead priority priorityClassName schedulerName schedulingGates terminationGracePeriodSeconds restartPolicy",
+    PodStatus: "phase conditions nominatedNodeName startTime containerStatuses initContainerStatuses",
+    ContainerStatus: "name resources allocatedResources",
+    ContainerPort: "containerPort hostPort hostIP protocol",
+    Affinity: "nodeAffinity podAffinity podAntiAffinity",
+    NodeAffinity: "requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution",
+    PodAffinityTerm: "topologyKey labelSelector namespaces namespaceSelector matchLabelKeys mismatchLabelKeys",
+    TopologySpreadConstraint: "maxSkew topologyKey whenUnsatisfiable labelSelector minDomains matchLabelKeys "
+    "nodeAffinityPolicy nodeTaintsPolicy",
+    PodDisruptionBudgetSpec: "selector minAvailable maxUnavailable unhealthyPodEvictionPolicy",
+    PodDisruptionBudgetStatus: "disruptionsAllowed",
+    Taint: "key value effect",
+    Toleration: "key operator value effect tolerationSeconds",
+}
+
+
+@pytest.mark.parametrize("type_", list(NAMES), ids=lambda type_: type_.__name__)
+def test_fields_have_the_names_of_the_api(type_: type[msgspec.Struct]) -> None:
+    assert {field.encode_name for field in msgspec.structs.fields(type_)} == set(NAMES[type_].split())
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {"key": "a", "value": "b", "effect": "NoSchedule"},
+        {"key": "a", "effect": "NoExecute"},
+    ],
+)
+def test_what_was_not_there_is_not_written(wire: dict[str, Any]) -> None:
+    assert to_wire(msgspec.convert(wire, Taint)) == wire

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from karpy import labels
+from karpy.resources import Resources
+from karpy.scheduling.daemons import daemons_of, expected_on
+from karpy.state.snapshot import Snapshot
+from karpy.testing import (
+    make_daemon_set,
+    make_instance_type,
+    make_machine,
+    make_node,
+    make_nodepool,
+    make_pod,
+    selector,
+)
+from tests.judge import plan_of
+
+GPU = {"key": "gpu", "effect": "NoSchedule"}
+ONE_CPU = {"cpu": "1"}
+
+
+def cheapest(*objects: dict[str, Any], **arguments: Any) -> str:
+    """The type launched for one pod that asks for 1 CPU, beside these objects."""
+    (launch,) = plan_of(make_pod(requests=ONE_CPU), *objects, **arguments).launches
+    return launch.instance_types[0].name
+
+
+def affinity(*terms: dict[str, Any]) -> dict[str, Any]:
+    required = {"nodeSelectorTerms": [{"matchExpressions": [term]} for term in terms]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+
+
+@pytest.mark.core("CORE-337", "CORE-371", "CORE-372", "CORE-373")
+def test_what_daemons_take_comes_on_top_once_per_node() -> None:
+    pods = [make_pod("p", requests=ONE_CPU), make_pod("q", requests=ONE_CPU)]
+    (launch,) = plan_of(make_nodepool(), make_daemon_set(requests=ONE_CPU), *pods).launches
+    assert launch.instance_types[0].name == "a4"
+    assert launch.requests == Resources({"cpu": 3000, "pods": 3})
+
+
+@pytest.mark.core("CORE-340", "CORE-344")
+def test_daemons_that_leave_no_room_keep_the_pod_waiting() -> None:
+    assert plan_of(make_nodepool(), make_daemon_set(requests={"cpu": "16"}), make_pod(requests=ONE_CPU)).launches == ()
+
+
+@pytest.mark.core("CORE-342", "CORE-343")
+def test_limits_and_init_containers_of_daemons_count() -> None:
+    heavy = {"name": "i", "resources": {"limits": {"cpu": "3"}}}
+    assert cheapest(make_nodepool(), make_daemon_set(spec={"initContainers": [heavy]})) == "a4"
+
+
+@pytest.mark.core("CORE-346")
+def test_daemons_that_ask_for_nothing_take_a_place_only() -> None:
+    assert cheapest(make_nodepool(), make_daemon_set()) == "a1"
+
+
+@pytest.mark.core("CORE-347")
+@pytest.mark.parametrize(
+    ("pool", "daemon", "chosen"),
+    [
+        ({"taints": [GPU]}, {}, "a1"),  # it stays away
+        ({"taints": [GPU]}, {"tolerations": [{"operator": "Exists"}]}, "a2"),
+        ({"taints": [{"key": "batch", "effect": "PreferNoSchedule"}]}, {}, "a2"),  # CORE-356
+        ({"startup_taints": [GPU]}, {}, "a2"),  # CORE-339
+    ],
+)
+@pytest.mark.core("CORE-339", "CORE-356")
+def test_only_daemons_that_the_pools_taints_let_in_count(
+    pool: dict[str, Any], daemon: dict[str, Any], chosen: str
+) -> None:
+    bears = {"tolerations": [{"operator": "Exists"}]}
+    objects = [make_nodepool(**pool), make_daemon_set(requests=ONE_CPU, spec=daemon)]
+    (launch,) = plan_of(make_pod(requests=ONE_CPU, spec=bears), *objects).launches
+    assert launch.instance_types[0].name == chosen
+
+
+@pytest.mark.core("CORE-348", "CORE-349", "CORE-350", "CORE-352", "CORE-354", "CORE-093")
+@pytest.mark.parametrize(
+    ("spec", "counts"),
+    [
+        ({"nodeSelector": {"team": "a"}}, True),
+        ({"nodeSelector": {"team": "b"}}, False),
+        ({"nodeSelector": {"unknown": "x"}}, False),
+        ({"nodeSelector": {labels.ARCH: "mips"}}, False),
+        ({"nodeSelector": {labels.REGISTERED: "true", labels.INITIALIZED: "true"}}, True),
+        (affinity(selector("unknown", "NotIn", "x")), True),
+        (affinity(selector("unknown", "Exists"), selector("team", "In", "a")), True),
+        (affinity(selector("team", "Near", "a")), False),
+    ],
+)
+def test_only_daemons_that_select_the_node_count(spec: dict[str, Any], counts: bool) -> None:
+    daemon = make_daemon_set(requests=ONE_CPU, spec=spec)
+    assert cheapest(make_nodepool(labels={"team": "a"}), daemon) == ("a2" if counts else "a1")
+
+
+@pytest.mark.core("CORE-351")
+def test_daemons_of_one_architecture_count_on_that_architecture_only() -> None:
+    only_arm = make_daemon_set(requests={"cpu": "1"}, spec={"nodeSelector": {labels.ARCH: "arm64"}})
+    (launch,) = plan_of(make_nodepool(), only_arm, make_pod(requests=ONE_CPU)).launches
+    assert [t.name for t in launch.instance_types[:2]] == ["c1", "a2"]
+    assert launch.requests["cpu"] == 1000  # the least that daemons take on any of the types
+
+
+def test_daemons_count_against_the_number_of_pods_too() -> None:
+    two = make_instance_type("two", resources={"pods": "2"})
+    plan = plan_of(make_nodepool(), make_daemon_set(), make_pod("p"), make_pod("q"), types=[two])
+    assert len(plan.launches) == 2
+
+
+def test_a_type_that_does_not_hold_the_daemons_is_not_taken_though_the_pod_asks_for_nothing() -> None:
+    (launch,) = plan_of(make_nodepool(), make_daemon_set(requests={"cpu": "3"}), make_pod()).launches
+    assert launch.instance_types[0].name == "a4"
+    nowhere = plan_of(make_nodepool(), make_daemon_set(requests={"acme.com/gpu": "1"}), make_pod())
+    assert nowhere.launches == ()
+
+
+# On nodes that exist
+
+
+def expected(node: dict[str, Any], *pods: dict[str, Any], **daemon: Any) -> Resources:
+    snapshot = Snapshot.from_objects([node, *pods, make_daemon_set("d", requests=ONE_CPU, **daemon)])
+    return expected_on(snapshot.nodes[0], daemons_of(snapshot.daemon_sets))
+
+
+def test_a_daemon_that_is_not_there_yet_is_expected() -> None:
+    assert expected(make_node("n"))["cpu"] == 1000
+
+
+@pytest.mark.core("CORE-091")
+def test_a_daemon_that_is_there_is_not_expected_again() -> None:
+    assert expected(make_node("n"), make_pod("d1", node="n", owner="DaemonSet", requests=ONE_CPU))["cpu"] == 0
+
+
+@pytest.mark.core("CORE-092")
+def test_daemons_beyond_those_expected_are_no_credit() -> None:
+    stray = make_pod("d1", node="n", owner="DaemonSet", requests={"cpu": "3"})
+    assert expected(make_node("n"), stray)["cpu"] == 0
+
+
+@pytest.mark.core("CORE-102")
+def test_a_daemon_that_the_node_does_not_satisfy_to_the_letter_is_not_expected() -> None:
+    assert expected(make_node("n"), spec={"nodeSelector": {labels.ARCH: "arm64"}}) == Resources()
+    tainted = make_node("n", taints=[GPU])
+    assert expected(tainted) == Resources()
+
+
+def test_room_for_expected_daemons_is_kept_on_machines_that_come_up() -> None:
+    machine = make_machine("m", reached=("Launched",), room={"cpu": "2", "pods": "9"})[0]
+    daemon, pod = make_daemon_set(requests=ONE_CPU), make_pod(requests={"cpu": "1500m"})
+    assert plan_of(make_nodepool(), machine, daemon, pod).nominations == ()
+    assert plan_of(make_nodepool(), machine, daemon, make_pod(requests=ONE_CPU)).launches == ()

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from karpy import labels
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, cheapest
+from karpy.requirements import Requirement, Requirements
+from karpy.scheduling.instances import TypeColumns, bits, columns
+from karpy.testing import make_instance_type, make_instance_types
+
+CATALOG = make_instance_types()
+ZONES, KINDS = ("zone-a", "zone-b"), ("spot", "on-demand")
+SIZE = "cloud.test/size"
+
+
+def named(found: TypeColumns, mask: int) -> set[str]:
+    return {found.types[bit].name for bit in bits(mask)}
+
+
+def test_bits_are_in_order_of_price() -> None:
+    assert [t.name for t in columns(CATALOG).types][:4] == ["a1", "c1", "a2", "c2"]
+
+
+def test_the_columns_of_a_catalog_are_built_once() -> None:
+    assert columns(CATALOG) is columns(CATALOG)
+
+
+def test_every_type_can_be_named() -> None:
+    found = columns(CATALOG)
+    assert named(found, found.mask_of(["c4", "a2", "unknown"])) == {"c4", "a2"}
+
+
+def offerings() -> st.SearchStrategy[Offering]:
+    prices = st.sampled_from((0.5, 1.0, 2.0, math.nan, -1.0))
+    return st.builds(Offering, st.sampled_from(ZONES), st.sampled_from(KINDS), prices, st.booleans())
+
+
+@st.composite
+def catalogs(draw: st.DrawFn) -> InstanceTypes:
+    count = draw(st.integers(1, 5))
+    return InstanceTypes(
+        make_instance_type(
+            f"t{number}",
+            cpu=str(draw(st.integers(1, 4))),
+            arch=draw(st.sampled_from(("amd64", "arm64"))),
+            labels={SIZE: draw(st.sampled_from(("1", "2", None)))},
+            offerings=draw(st.lists(offerings(), max_size=4)),
+        )
+        for number in range(count)
+    )
+
+
+REQUIREMENTS = st.lists(
+    st.sampled_from(
+        (
+            Requirement.in_(labels.ARCH, "arm64"),
+            Requirement.not_in(labels.ARCH, "arm64"),
+            Requirement.in_(labels.ZONE, "zone-a"),
+            Requirement.not_in(labels.CAPACITY_TYPE, "spot"),
+            Requirement.at_least(SIZE, 2),
+            Requirement.exists(SIZE),
+            Requirement.absent(SIZE),
+            Requirement.in_("unknown", "x"),
+        )
+    ),
+    max_size=3,
+).map(Requirements)
+
+
+@given(catalogs(), REQUIREMENTS)
+def test_masks_say_of_each_type_what_the_type_says_itself(types: InstanceTypes, wanted: Requirements) -> None:
+    found = TypeColumns(types)
+    assert named(found, found.allowing(wanted)) == {t.name for t in types if t.requirements.intersects(wanted) is None}
+    choice = found.choice(wanted)
+    assert named(found, choice.mask) == {t.name for t in types if cheapest(t, wanted) is not None}
+
+
+@given(catalogs(), REQUIREMENTS)
+def test_types_come_by_their_cheapest_allowed_offering(types: InstanceTypes, wanted: Requirements) -> None:
+    found = TypeColumns(types)
+
+    def price(instance_type: InstanceType) -> float:
+        offering = cheapest(instance_type, wanted)
+        assert offering is not None
+        return offering.sort_price
+
+    told = found.cheapest(found.all, found.choice(wanted), 3)
+    available = [t for t in types if cheapest(t, wanted) is not None]
+    expected = sorted(available, key=lambda t: (price(t), t.name))[:3]
+    assert [(cost, t.name) for cost, t in told] == [(price(t), t.name) for t in expected]
+
+
+@given(catalogs(), st.integers(-1, 5000))
+def test_amounts_are_compared_type_by_type(types: InstanceTypes, amount: int) -> None:
+    found = TypeColumns(types)
+    assert named(found, found.fitting("cpu", amount)) == {t.name for t in types if amount <= t.allocatable["cpu"]}
+    assert named(found, found.not_larger("cpu", amount)) == {t.name for t in types if t.capacity["cpu"] <= amount}
+    assert found.largest("cpu", found.all) == max(t.capacity["cpu"] for t in types)
+
+
+def test_a_resource_that_no_type_has_fits_only_when_none_is_asked_for() -> None:
+    found = columns(CATALOG)
+    assert found.fitting("acme.com/gpu", 0) == found.all
+    assert found.fitting("acme.com/gpu", 1) == 0
+    assert found.not_larger("acme.com/gpu", 0) == found.all

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import pytest
+
+from karpy.errors import InvalidObject
+from karpy.objects.kinds import PROVISIONER, Kind
+from karpy.objects.nodepool import NodeClassRef
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.resources import Resources
+from karpy.state.cluster import ClusterState
+from karpy.state.snapshot import NodeView, Snapshot
+from karpy.testing import make_claim, make_daemon_set, make_machine, make_node, make_nodepool, make_pod
+
+KINDS = {kind.kind: kind for kind in ClusterState.KINDS}
+CLASS_A, CLASS_B = Kind("a.io", "v1", "ClassA", "as", False), Kind("b.io", "v1", "ClassB", "bs", False)
+
+
+def added(state: ClusterState, *objects: dict[str, object]) -> None:
+    for obj in objects:
+        state.apply(WatchEvent(EventType.MODIFIED, KINDS[str(obj["kind"])], obj))
+
+
+def deleted(state: ClusterState, obj: dict[str, object]) -> None:
+    state.apply(WatchEvent(EventType.DELETED, KINDS[str(obj["kind"])], obj))
+
+
+def only(snapshot: Snapshot) -> NodeView:
+    (view,) = snapshot.nodes
+    return view
+
+
+# Pods
+
+
+@pytest.mark.core("CORE-472", "CORE-473")
+def test_a_pod_takes_room_while_it_is_bound_and_not_finished() -> None:
+    state = ClusterState.of([make_node("n")])
+    added(state, make_pod("p", requests={"cpu": "1"}))
+    assert [pod.key for pod in state.snapshot().pending] == ["default/p"]
+    assert only(state.snapshot()).used == Resources()
+
+    bound = make_pod("p", requests={"cpu": "1"}, node="n")
+    added(state, bound)
+    assert state.snapshot().pending == ()
+    assert only(state.snapshot()).used["cpu"] == 1000
+
+    added(state, make_pod("p", requests={"cpu": "1"}, node="n", status={"phase": "Succeeded"}))
+    assert only(state.snapshot()).used == Resources()
+
+    added(state, bound)
+    deleted(state, bound)
+    assert only(state.snapshot()).used == Resources()
+
+
+@pytest.mark.core("CORE-475")
+def test_a_name_that_is_used_again_on_another_node_leaves_the_first() -> None:
+    state = ClusterState.of([make_node("a"), make_node("b"), make_pod("p", node="a", requests={"cpu": "1"})])
+    added(state, make_pod("p", node="b", requests={"cpu": "2"}))
+    used = {view.name: view.used.get("cpu", 0) for view in state.snapshot().nodes}
+    assert used == {"a": 0, "b": 2000}
+
+
+@pytest.mark.core("CORE-477")
+def test_what_daemons_take_is_also_counted_by_itself() -> None:
+    pods = [
+        make_pod("d", node="n", owner="DaemonSet", requests={"cpu": "1"}),
+        make_pod("p", node="n", requests={"cpu": "2"}),
+    ]
+    view = only(ClusterState.of([make_node("n"), *pods]).snapshot())
+    assert (view.used["cpu"], view.daemon_used["cpu"]) == (3000, 1000)
+
+
+@pytest.mark.core("CORE-483")
+def test_a_pod_may_be_known_before_its_node() -> None:
+    state = ClusterState.of([make_pod("p", node="n", requests={"cpu": "1"})])
+    added(state, make_node("n"))
+    assert only(state.snapshot()).used["cpu"] == 1000
+
+
+# Machines: a claim and its node are one
+
+
+@pytest.mark.core("CORE-481", "CORE-483")
+@pytest.mark.parametrize("node_first", [True, False])
+def test_claim_and_node_meet_by_provider_id_whichever_comes_first(node_first: bool) -> None:
+    claim, node = make_machine("m")
+    state = ClusterState.of([node, claim] if node_first else [claim, node])
+    view = only(state.snapshot())
+    assert view.claim is not None
+    assert view.node is not None
+    assert state.node_of(view.claim) == view.node
+    assert state.claim_of(view.node) == view.claim
+
+
+@pytest.mark.core("CORE-481")
+def test_a_claim_that_gets_its_provider_id_later_is_still_one_machine() -> None:
+    claim, node = make_machine("m")
+    state = ClusterState.of([make_claim("m", reached=()), node])
+    assert len(state.snapshot().nodes) == 2
+    added(state, claim)
+    assert len(state.snapshot().nodes) == 1
+
+
+@pytest.mark.core("CORE-471", "CORE-474")
+def test_either_half_of_a_machine_may_go_first() -> None:
+    claim, node = make_machine("m")
+    state = ClusterState.of([claim, node])
+    deleted(state, node)
+    assert (only(state.snapshot()).node, only(state.snapshot()).is_managed) == (None, True)
+    added(state, node)
+    deleted(state, claim)
+    assert not only(state.snapshot()).is_managed
+    deleted(state, node)
+    assert state.snapshot().nodes == ()
+
+
+# What cannot be read
+
+
+def test_a_pool_that_cannot_be_read_is_kept_aside_and_the_others_go_on() -> None:
+    state = ClusterState.of([make_nodepool("good"), make_nodepool("bad", limits={"cpu": "lots"})])
+    snapshot = state.snapshot()
+    assert [pool.name for pool in snapshot.pools] == ["good"]
+    (bad,) = snapshot.invalid_pools
+    assert (bad.name, bad.error.path) == ("bad", "spec.limits.cpu")
+
+
+def test_a_pool_that_was_mended_is_used() -> None:
+    state = ClusterState.of([make_nodepool("p", limits={"cpu": "lots"})])
+    added(state, make_nodepool("p", limits={"cpu": "1"}))
+    assert [pool.name for pool in state.snapshot().pools] == ["p"]
+    assert state.snapshot().invalid_pools == ()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        make_pod("p", requests={"cpu": "x"}),
+        make_node("n", room={"cpu": "x"}),
+        make_claim("c", room={"cpu": "x"}),
+        make_daemon_set("d", requests={"cpu": "x"}),
+    ],
+    ids=lambda obj: obj["kind"],
+)
+def test_an_object_that_cannot_be_read_is_remembered_and_skipped(bad: dict[str, object]) -> None:
+    state = ClusterState()
+    added(state, bad)
+    ((kind, _key), error), *rest = state.unreadable.items()
+    assert (kind.kind, rest) == (bad["kind"], [])
+    assert isinstance(error, InvalidObject)
+    snapshot = state.snapshot()
+    assert (snapshot.nodes, snapshot.pending, snapshot.daemon_sets) == ((), (), ())
+    deleted(state, bad)
+    assert state.unreadable == {}
+
+
+def test_an_object_that_can_no_longer_be_read_is_forgotten() -> None:
+    state = ClusterState.of([make_pod("p")])
+    added(state, make_pod("p", requests={"cpu": "x"}))
+    assert state.snapshot().pending == ()
+
+
+def test_a_picture_of_given_objects_is_not_taken_when_one_cannot_be_read() -> None:
+    with pytest.raises(InvalidObject, match="Pod/default/p"):
+        Snapshot.from_objects([make_pod("p", requests={"cpu": "x"})])
+
+
+# Node classes
+
+
+def node_class(kind: Kind, name: str) -> dict[str, object]:
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}}
+
+
+@pytest.mark.parametrize(
+    ("reference", "found"),
+    [
+        ({"name": "x"}, ("b.io", "ClassB")),  # the one that exists
+        ({"name": "y"}, ("a.io", "ClassA")),  # none does: the default
+        ({"name": "x", "kind": "ClassA"}, ("a.io", "ClassA")),
+        ({"name": "x", "group": "c.io", "kind": "ClassC"}, ("c.io", "ClassC")),
+    ],
+)
+def test_a_pool_that_leaves_the_kind_of_its_class_open_gets_the_one_that_exists(
+    reference: dict[str, str], found: tuple[str, str]
+) -> None:
+    pool = make_nodepool(template={"nodeClassRef": reference})
+    snapshot = Snapshot.from_objects([pool, node_class(CLASS_B, "x")], [CLASS_A, CLASS_B])
+    ref = snapshot.pools[0].node_class
+    assert (ref.group, ref.kind) == found
+
+
+def test_a_provisioner_with_an_inline_provider_is_pool_and_node_class() -> None:
+    raw = {
+        "apiVersion": PROVISIONER.api_version,
+        "kind": PROVISIONER.kind,
+        "metadata": {"name": "default"},
+        "spec": {"provider": {"instanceProfile": "p"}},
+    }
+    snapshot = Snapshot.from_objects([raw], [CLASS_A, PROVISIONER])
+    assert snapshot.node_classes == {NodeClassRef("karpenter.sh", "Provisioner", "default"): raw}
+    assert snapshot.pools[0].node_class in snapshot.node_classes
+
+
+def test_kinds_that_do_not_matter_are_skipped() -> None:
+    objects = [node_class(CLASS_A, "x"), {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}]
+    assert Snapshot.from_objects(objects).node_classes == {}
+
+
+# Decisions under way
+
+
+@pytest.mark.core("CORE-479")
+def test_marks_come_and_go_and_end_with_the_claim() -> None:
+    claim, node = make_machine("m")
+    state = ClusterState.of([claim, node])
+    state.mark_for_deletion(["m"])
+    assert only(state.snapshot()).is_leaving
+    state.unmark_for_deletion(["m"])
+    assert not only(state.snapshot()).is_leaving
+    state.mark_for_deletion(["m"])
+    deleted(state, claim)
+    added(state, claim)
+    assert not only(state.snapshot()).is_leaving
+
+
+@pytest.mark.core("CORE-480")
+def test_a_nomination_is_extended_but_never_shortened() -> None:
+    state = ClusterState.of(make_machine("m"))
+    state.nominate("m", (), until=100.0)
+    state.nominate("m", (), until=50.0)
+    assert only(state.snapshot()).nominated_until == 100.0
+
+
+def test_a_pod_is_assigned_until_it_is_bound_or_its_claim_is_gone() -> None:
+    claims = [make_claim("c", reached=()), make_claim("d", reached=())]
+    state = ClusterState.of([*claims, make_pod("p"), make_pod("q"), make_pod("r")])
+    state.nominate("c", ["p-uid", "q-uid"], until=0.0)
+    state.nominate("d", ["r-uid"], until=0.0)
+    assert state.snapshot().assignments == {"p-uid": "c", "q-uid": "c", "r-uid": "d"}
+    added(state, make_pod("p", node="n"))
+    deleted(state, claims[1])
+    assert state.snapshot().assignments == {"q-uid": "c"}
+    deleted(state, make_pod("q"))
+    assert state.snapshot().assignments == {}
+
+
+# Snapshots
+
+
+def test_a_snapshot_is_the_same_object_until_something_changes() -> None:
+    state = ClusterState.of([make_node("a"), make_node("b")])
+    before = state.snapshot()
+    assert state.snapshot() is before
+    added(state, make_pod("p", node="a"))
+    after = state.snapshot()
+    assert after.version > before.version
+    assert after.node("b") is before.node("b")  # what did not change is shared
+    assert after.node("a") is not before.node("a")
+
+
+def test_an_older_snapshot_does_not_change() -> None:
+    state = ClusterState.of([make_node("a")])
+    before = state.snapshot()
+    added(state, make_pod("p", node="a", requests={"cpu": "1"}), make_node("b"))
+    assert [view.name for view in before.nodes] == ["a"]
+    assert only(before).used == Resources()
+
+
+@pytest.mark.core("CORE-096", "CORE-100")
+def test_nodes_are_listed_initialized_first_then_by_name() -> None:
+    objects = [
+        *make_machine("b"),
+        *make_machine("a", reached=("Launched", "Registered")),
+        make_node("c"),
+        make_claim("0"),
+    ]
+    names = [view.name for view in ClusterState.of(objects).snapshot().nodes]
+    assert names == ["b", "c", "0", "a"]

@@ -1,0 +1,90 @@
+"""Whatever way the cluster came to be what it is, the state must show what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.state.cluster import ClusterState
+from karpy.state.snapshot import NodeView, Snapshot
+from karpy.testing import make_claim, make_daemon_set, make_node, make_nodepool, make_pod
+
+Json = dict[str, Any]
+
+KINDS = {kind.kind: kind for kind in ClusterState.KINDS}
+PROVIDER_IDS = ("", "test:///x", "test:///y")
+NAMES = st.sampled_from(("a", "b"))
+
+
+def _node(name: str, provider_id: str, cpu: str) -> Json:
+    return make_node(name, provider_id=provider_id, room={"cpu": cpu})
+
+
+def _claim(name: str, provider_id: str, reached: int) -> Json:
+    claim = make_claim(name, reached=("Launched", "Registered", "Initialized")[:reached])
+    claim["status"]["providerID"] = provider_id
+    return claim
+
+
+def _pod(name: str, node: str, cpu: str, phase: str, owner: str) -> Json:
+    return make_pod(name, node=node, requests={"cpu": cpu}, owner=owner, status={"phase": phase} if phase else None)
+
+
+CPU = st.sampled_from(("1", "2", "many"))  # the last cannot be read
+OBJECTS = st.one_of(
+    st.builds(_node, NAMES, st.sampled_from(PROVIDER_IDS), CPU),
+    st.builds(_claim, NAMES, st.sampled_from(PROVIDER_IDS), st.integers(0, 3)),
+    st.builds(
+        _pod,
+        st.sampled_from(("p", "q", "r")),
+        st.sampled_from(("", "a", "b", "c")),
+        CPU,
+        st.sampled_from(("", "Failed")),
+        st.sampled_from(("ReplicaSet", "DaemonSet")),
+    ),
+    st.builds(lambda name, cpu: make_nodepool(name, limits={"cpu": cpu}), NAMES, CPU),
+    st.builds(lambda name, cpu: make_daemon_set(name, requests={"cpu": cpu}), NAMES, CPU),
+)
+EVENTS = st.tuples(st.sampled_from(tuple(EventType)), OBJECTS, st.booleans())
+
+
+@given(st.lists(EVENTS, max_size=30))
+def test_any_story_ends_in_the_state_of_its_last_page(story: list[tuple[EventType, Json, bool]]) -> None:
+    state = ClusterState()
+    last: dict[tuple[str, str], Json] = {}
+    for type_, obj, look in story:
+        state.apply(WatchEvent(type_, KINDS[obj["kind"]], obj))
+        key = (obj["kind"], obj["metadata"]["name"])
+        if type_ is EventType.DELETED:
+            last.pop(key, None)
+        else:
+            last[key] = obj
+        if look:
+            state.snapshot()  # what is remembered from a look must not show later
+
+    fresh = ClusterState()
+    for key in sorted(last):
+        fresh.apply(WatchEvent(EventType.ADDED, KINDS[key[0]], last[key]))
+    assert _told(state.snapshot()) == _told(fresh.snapshot())
+    assert set(state.unreadable) == set(fresh.unreadable)
+
+
+def _told(snapshot: Snapshot) -> Mapping[str, Any]:
+    return {
+        "nodes": [_view(view) for view in snapshot.nodes],
+        "pending": [pod.key for pod in snapshot.pending],
+        "pools": [(pool.name, pool.limits) for pool in snapshot.pools],
+        "invalid": sorted(pool.name for pool in snapshot.invalid_pools),
+        "daemons": [daemon_set.metadata.name for daemon_set in snapshot.daemon_sets],
+    }
+
+
+def _view(view: NodeView) -> tuple[Any, ...]:
+    parts = (view.claim.name if view.claim else None, view.node.name if view.node else None)
+    pods = sorted(pod.key for pod in view.pods)
+    amounts = (view.allocatable, view.used, view.daemon_used)
+    return (view.name, view.is_initialized, parts, pods, amounts)
