@@ -127,6 +127,36 @@ class Container(Wire, frozen=True):
     restart_policy: str | None = None
 
 
+class ClaimSource(Wire, frozen=True):
+    claim_name: str
+
+
+class _EphemeralClaimSpec(Wire, frozen=True):
+    storage_class_name: str | None = None
+
+
+class _EphemeralClaim(Wire, frozen=True):
+    spec: _EphemeralClaimSpec = _EphemeralClaimSpec()
+
+
+class EphemeralSource(Wire, frozen=True):
+    """A claim that is made with the pod and goes with it."""
+
+    volume_claim_template: _EphemeralClaim = _EphemeralClaim()
+
+    @property
+    def storage_class_name(self) -> str | None:
+        return self.volume_claim_template.spec.storage_class_name
+
+
+class Volume(Wire, frozen=True):
+    """A volume of a pod, as far as it refers to a claim."""
+
+    name: str
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: EphemeralSource | None = None
+
+
 class PodSpec(Wire, frozen=True):
     node_name: str = ""
     node_selector: dict[str, str] | None = None
@@ -135,6 +165,7 @@ class PodSpec(Wire, frozen=True):
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    volumes: tuple[Volume, ...] = ()
     resources: ContainerResources | None = None
     overhead: dict[str, str | int | float] | None = None
     priority: int | None = None

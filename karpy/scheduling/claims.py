@@ -6,19 +6,24 @@ a class of pods refuses it for the rest of the solve.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog
+from karpy.cloud.instancetype import Catalog, Price
 from karpy.labels import LabelSpec
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import NODES, Resources
-from karpy.scheduling.classes import Constraints, PodClass
+from karpy.scheduling.classes import PodClass
+from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import Daemon, DaemonGroup, daemon_groups
-from karpy.scheduling.instances import TypeColumns, columns
-from karpy.scheduling.plan import Launch, PricedType
+from karpy.scheduling.instances import PricedType, TypeColumns, columns
+from karpy.scheduling.plan import Launch
+from karpy.scheduling.ports import HostPort
 from karpy.taints import Taint, untolerated
 
 __all__ = ["PlannedClaim", "Shape", "Template", "templates_for"]
@@ -30,36 +35,54 @@ _SIMULATED = Requirements.from_labels({labels.REGISTERED: "true", labels.INITIAL
 class Shape:
     """A template narrowed by constraints: claims of one shape share what was worked out about it."""
 
-    __slots__ = ("_joined", "mask", "requirements", "template")
+    __slots__ = ("_joined", "_prices", "mask", "min_values", "requirements", "template")
 
     def __init__(self, template: Template, requirements: Requirements) -> None:
         self.template = template
         self.requirements = requirements
         found = template.columns
         self.mask = found.allowing(requirements) & found.choice(requirements).mask
-        self._joined: dict[Constraints, Shape | None] = {}
+        self.min_values = tuple((r.key, r.min_values) for r in requirements.values() if r.min_values)
+        self._joined: dict[Constraints, tuple[Shape, ...]] = {}
+        self._prices: dict[tuple[str, str], Price] = {}
 
-    def join(self, constraints: Constraints) -> Shape | None:
-        """The shape that also satisfies ``constraints``, or None when none can."""
-        if constraints not in self._joined:
-            self._joined[constraints] = self._join(constraints)
-        return self._joined[constraints]
+    def too_uniform(self, mask: int) -> bool:
+        """Whether the types of ``mask`` differ less than some ``minValues`` asks for."""
+        return any(self.template.columns.different_values(key, mask) < least for key, least in self.min_values)
 
-    def _join(self, constraints: Constraints) -> Shape | None:
+    def price_at(self, key: str, value: str) -> Price:
+        """The cheapest type that this shape could be if it were narrowed to one value of a key."""
+        known = self._prices.get((key, value))
+        if known is None:
+            narrowed = self.template.shape(self.requirements & Requirements((Requirement.in_(key, value),)))
+            choice = self.template.columns.choice(narrowed.requirements)
+            best = self.template.columns.cheapest(narrowed.mask, choice, 1)
+            known = self._prices[key, value] = best[0].price if best else math.inf
+        return known
+
+    def join(self, constraints: Constraints) -> tuple[Shape, ...]:
+        """The shapes that also satisfy ``constraints``, one for each way to reach the volumes; empty when none does."""
+        known = self._joined.get(constraints)
+        if known is None:
+            known = self._joined[constraints] = tuple(self._join(constraints))
+        return known
+
+    def _join(self, constraints: Constraints) -> Iterator[Shape]:
         if untolerated(self.template.taints, constraints.tolerations) is not None:
-            return None
-        wanted = constraints.requirements
-        if self.requirements.compatible(wanted, self.template.labels.well_known) is not None:
-            return None
-        joined = self.template.shape(self.requirements & wanted)
-        return joined if joined.mask else None
+            return
+        for wanted in constraints.node_alternatives:
+            if self.requirements.compatible(wanted, self.template.labels.well_known) is None:
+                joined = self.template.shape(self.requirements & wanted)
+                if joined.mask:
+                    yield joined
 
 
 class Template:
     """What every new node of a pool has in common."""
 
-    def __init__(self, pool: NodePool, catalog: Catalog, daemons: Sequence[Daemon]) -> None:
+    def __init__(self, pool: NodePool, catalog: Catalog, daemons: Sequence[Daemon], strict_min_values: bool) -> None:
         self.pool = pool
+        self.strict_min_values = strict_min_values
         self.labels: LabelSpec = catalog.labels
         self.taints: tuple[Taint, ...] = pool.taints
         self.columns: TypeColumns = columns(catalog.types[pool.name])
@@ -108,55 +131,77 @@ class PlannedClaim:
     ``rank`` says when it is tried: the number of its pods, then a number that settles ties.
     """
 
-    __slots__ = ("amounts", "mask", "pods", "rank", "shape")
+    __slots__ = ("amounts", "mask", "pods", "ports", "rank", "shape")
 
     def __init__(self, shape: Shape, mask: int) -> None:
+        self.ports: tuple[HostPort, ...] = ()
         self.shape = shape
         self.mask = mask
         self.amounts: dict[str, int] = {}
         self.pods: list[Pod] = []
         self.rank = (0, 0)
 
-    def add(self, pod: Pod, pod_class: PodClass) -> bool:
-        """Put one pod here if some instance type can still hold everything."""
-        joined = self.shape.join(pod_class.constraints)
-        if joined is None:
-            return False
+    def add(self, pod: Pod, pod_class: PodClass, options: Iterable[Shape]) -> bool:
+        """Put one pod here as the first of ``options`` for which some instance type still holds everything."""
         amounts = self.amounts
         grown = {name: amounts.get(name, 0) + amount for name, amount in pod_class.amounts}
-        mask = self.shape.template.fitting(self.mask & joined.mask, grown, grown)
-        if not mask:
-            return False
-        amounts.update(grown)
-        self.mask = mask
-        self.shape = joined
-        self.pods.append(pod)
-        return True
+        for shape in options:
+            template = shape.template
+            mask = template.fitting(self.mask & shape.mask, grown, grown)
+            if mask and not (shape.min_values and template.strict_min_values and shape.too_uniform(mask)):
+                amounts.update(grown)
+                self.mask = mask
+                self.shape = shape
+                self.pods.append(pod)
+                self.ports += pod_class.constraints.ports
+                return True
+        return False
 
     def largest_capacity(self, names: Iterable[str]) -> Resources:
         """The most that this machine may turn out to count against a pool's limits."""
         found = self.shape.template.columns
         return Resources({name: 1 if name == NODES else found.largest(name, self.mask) for name in names})
 
-    def to_launch(self, max_types: int) -> Launch:
-        """The machine as a value: at most ``max_types`` types, cheapest first."""
+    def to_launch(self, max_types: int) -> Launch | None:
+        """The machine as a value: at most ``max_types`` types, cheapest first. None when so few differ too little."""
         template = self.shape.template
         found = template.columns
         choice = found.choice(self.shape.requirements)
         priced = found.cheapest(self.mask, choice, max_types)
+        requirements, lacking = self._lowered(priced)
+        if lacking and template.strict_min_values:
+            return None
         return Launch(
             pool=template.pool,
-            requirements=self.shape.requirements,
+            requirements=requirements,
+            min_values_relaxed=lacking,
             requests=Resources(self.amounts) + template.least_overhead(self.mask),
-            instance_types=tuple(PricedType(instance_type.name, price) for price, instance_type in priced),
+            instance_types=priced,
             pods=tuple(pod.key for pod in self.pods),
             pod_uids=tuple(pod.metadata.uid for pod in self.pods),
             considered=len(found.types),
             feasible=self.mask.bit_count(),
         )
 
+    def _lowered(self, priced: Sequence[PricedType]) -> tuple[Requirements, bool]:
+        """The requirements, each ``minValues`` no more than ``priced`` has, and whether that lowered any."""
+        shape, found = self.shape, self.shape.template.columns
+        if not shape.min_values:
+            return shape.requirements, False
+        mask = found.mask_of(priced)
+        held = {key: found.different_values(key, mask) for key, _least in shape.min_values}
+        lowered = [
+            attrs.evolve(r, min_values=min(r.min_values, held[r.key])) if r.min_values else r
+            for r in shape.requirements.values()
+        ]
+        return Requirements(lowered), any(held[key] < least for key, least in shape.min_values)
 
-def templates_for(pools: Iterable[NodePool], catalog: Catalog, daemons: Sequence[Daemon]) -> tuple[Template, ...]:
+
+def templates_for(
+    pools: Iterable[NodePool], catalog: Catalog, daemons: Sequence[Daemon], *, strict_min_values: bool = True
+) -> tuple[Template, ...]:
     """A template for each pool that has a catalog and may grow, in the order in which they are tried."""
     usable = (pool for pool in pools if catalog.types.get(pool.name) and pool.may_grow)
-    return tuple(Template(pool, catalog, daemons) for pool in sorted(usable, key=lambda pool: pool.order))
+    return tuple(
+        Template(pool, catalog, daemons, strict_min_values) for pool in sorted(usable, key=lambda pool: pool.order)
+    )

@@ -1,75 +1,42 @@
 """Pod classes: pods that the scheduler cannot tell apart are looked at once.
 
-A class has two interned parts: its constraints (what a node must be) and its size (what a node must have left). Answers
-about constraints are remembered per `Constraints`, of which a cluster has a few dozen; sizes only meet integers.
+A class has two interned parts: its constraints (what a node, and the pods around it, must be) and its size (what a node must
+have left). Answers about constraints are remembered, of which a cluster has a few dozen; sizes only meet integers.
 """
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 
 import attrs
 import msgspec
 
 from karpy.errors import InvalidObject
 from karpy.labels import LabelSpec
-from karpy.objects.pod import NodeSelectorTerm, Pod, PodSpec
-from karpy.requirements import NEGATIVE, Operator, Requirement, Requirements
+from karpy.objects.pod import Pod, PodSpec
 from karpy.resources import CPU, MEMORY, Resources
-from karpy.taints import PREFER_NO_SCHEDULE, Toleration
+from karpy.scheduling.constraints import Constraints, Namespaces, affinity_terms, constraints_of
+from karpy.scheduling.ports import host_ports
+from karpy.scheduling.volumes import Attachment, PodVolumes, volumes_of
+from karpy.state.snapshot import Storage
 
-__all__ = ["Constraints", "PodClass", "classify", "constraints_of"]
+__all__ = ["PodClass", "ReadPod", "classify", "read_pods"]
 
-
-_BEARS_PREFERENCE = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
-
-
-@attrs.frozen(eq=False)
-class Constraints:
-    """What pods of a class ask of the node itself: all of ``selected``, the first of ``terms``, and that taints are tolerated.
-
-    ``terms`` are the alternatives of the required node affinity (always at least one, which may be empty), ``passed_over``
-    those before them that were tried and left.
-    """
-
-    selected: Requirements
-    terms: tuple[Requirements, ...]
-    tolerations: tuple[Toleration, ...]
-    passed_over: tuple[Requirements, ...] = ()
-    requirements: Requirements = attrs.field(
-        init=False, default=attrs.Factory(lambda self: self.selected & self.terms[0], takes_self=True)
-    )
-
-    def relax(self, *, taints_may_be_preferences: bool) -> Constraints | None:
-        """One rung down the ladder (core specification 3.10), or None at its foot.
-
-        First the next alternative of the node affinity; then, where some pool has such a taint, bearing PreferNoSchedule,
-        from the first alternative on.
-        """
-        if len(self.terms) > 1:
-            return Constraints(self.selected, self.terms[1:], self.tolerations, (*self.passed_over, self.terms[0]))
-        if taints_may_be_preferences and _BEARS_PREFERENCE not in self.tolerations:
-            every = (*self.passed_over, *self.terms)
-            return Constraints(self.selected, every, (*self.tolerations, _BEARS_PREFERENCE))
-        return None
-
-    def ladder(self) -> Iterator[Constraints]:
-        """This and everything it relaxes to, preferences of taints included."""
-        rung: Constraints | None = self
-        while rung is not None:
-            yield rung
-            rung = rung.relax(taints_may_be_preferences=True)
+_NO_VOLUMES = PodVolumes()
 
 
 @attrs.define(eq=False)
 class PodClass:
-    """Pods that are alike, in the order in which they are placed."""
+    """Pods that are alike, in the order in which they are placed.
+
+    ``selected_by`` stands for the terms, of any pods, that these pods' labels match.
+    """
 
     constraints: Constraints
     requests: Resources
     amounts: tuple[tuple[str, int], ...]
+    attachments: frozenset[Attachment]
+    selected_by: Hashable
     pods: list[Pod]
 
     @property
@@ -79,87 +46,89 @@ class PodClass:
         return (-self.requests.get(CPU, 0), -self.requests.get(MEMORY, 0), first.created, first.uid)
 
 
-def classify(pods: Iterable[Pod], spec_of_labels: LabelSpec) -> tuple[list[PodClass], list[tuple[Pod, str]]]:
-    """Sort pods into classes; classes, and the pods in them, are in placing order.
+@attrs.frozen(eq=False)
+class ReadPod:
+    """A pod that may be placed, and what it asks for; pods with the same constraints share them."""
 
-    Beside them the pods that are not looked at, each with the reason.
-    """
+    pod: Pod
+    constraints: Constraints
+    attachments: frozenset[Attachment] = frozenset()
+
+
+def read_pods(
+    pods: Iterable[Pod], spec_of_labels: LabelSpec, namespaces: Namespaces, storage: Storage
+) -> tuple[list[ReadPod], list[tuple[Pod, str]]]:
+    """The pods that may be placed, and those not looked at, with the reason."""
     interned: dict[bytes, Constraints | str] = {}
-    classes: dict[tuple[Constraints, Resources], PodClass] = {}
-    refused = []
+    found: list[ReadPod] = []
+    refused: list[tuple[Pod, str]] = []
     for pod in pods:
-        key = _fingerprint(pod.spec)
+        volumes = volumes_of(pod, storage) if pod.spec.volumes else _NO_VOLUMES
+        if isinstance(volumes, str):
+            refused.append((pod, volumes))
+            continue
+        key = _fingerprint(pod, volumes)
         constraints = interned.get(key)
         if constraints is None:
-            constraints = interned[key] = _read(pod.spec, spec_of_labels)
+            constraints = interned[key] = _read(pod, volumes, spec_of_labels, namespaces)
         if isinstance(constraints, str):
             refused.append((pod, constraints))
-            continue
-        found = classes.get((constraints, pod.requests))
+        else:
+            found.append(ReadPod(pod, constraints, volumes.attachments))
+    return found, refused
+
+
+def classify(pods: Iterable[ReadPod], selected_by: Callable[[Pod], Hashable]) -> list[PodClass]:
+    """Sort pods into classes; classes, and the pods in them, are in placing order."""
+    classes: dict[Hashable, PodClass] = {}
+    for read in pods:
+        pod = read.pod
+        selecting = selected_by(pod)
+        key = (read.constraints, pod.requests, read.attachments, selecting)
+        found = classes.get(key)
         if found is None:
             asked = tuple((name, amount) for name, amount in pod.requests.items() if amount)
-            found = classes[constraints, pod.requests] = PodClass(constraints, pod.requests, asked, [])
+            found = PodClass(read.constraints, pod.requests, asked, read.attachments, selecting, [])
+            classes[key] = found
         found.pods.append(pod)
     for found in classes.values():
         found.pods.sort(key=lambda pod: (pod.metadata.created, pod.metadata.uid, pod.key))
-    return sorted(classes.values(), key=lambda found: (found.order, found.pods[0].key)), refused
+    return sorted(classes.values(), key=lambda found: (found.order, found.pods[0].key))
 
 
-def _read(spec: PodSpec, spec_of_labels: LabelSpec) -> Constraints | str:
+def _fingerprint(pod: Pod, volumes: PodVolumes) -> bytes:
+    """Equal for pods with equal constraints. Terms about pods depend on the pod's own namespace and labels."""
+    spec = pod.spec
+    ports = host_ports(spec)
+    reachable = [] if volumes.alternatives == _NO_VOLUMES.alternatives else [str(r) for r in volumes.alternatives]
+    if spec.affinity is None and not spec.topology_spread_constraints:
+        if spec.node_selector is None and not spec.tolerations and not ports:
+            return b""
+        return msgspec.msgpack.encode(
+            (spec.node_selector, spec.tolerations, [str(port) for port in ports]), order="sorted"
+        )
+    around = (spec.affinity, spec.topology_spread_constraints, pod.metadata.namespace, _labels_that_matter(pod))
+    return msgspec.msgpack.encode(
+        (spec.node_selector, spec.tolerations, [str(port) for port in ports], reachable, around), order="sorted"
+    )
+
+
+def _labels_that_matter(pod: Pod) -> dict[str, str | None]:
+    """Own labels that own terms refer to by ``matchLabelKeys`` and ``mismatchLabelKeys``."""
+    own = pod.metadata.labels or {}
+    keys = {key for constraint in pod.spec.topology_spread_constraints for key in constraint.match_label_keys}
+    for _weight, term in affinity_terms(pod.spec, anti=False) + affinity_terms(pod.spec, anti=True):
+        keys.update(term.match_label_keys, term.mismatch_label_keys)
+    return {key: own.get(key) for key in sorted(keys)}
+
+
+def _read(pod: Pod, volumes: PodVolumes, spec_of_labels: LabelSpec, namespaces: Namespaces) -> Constraints | str:
     """The constraints, or why pods that have them are not looked at."""
     try:
-        return _refusal(spec, spec_of_labels) or constraints_of(spec)
+        refusal = _refusal(pod.spec, spec_of_labels)
+        return refusal or attrs.evolve(constraints_of(pod, namespaces), volumes=volumes.alternatives)
     except InvalidObject as error:
         return str(error)
-
-
-def _fingerprint(spec: PodSpec) -> bytes:
-    """Equal for pods with equal constraints on nodes."""
-    if spec.node_selector is None and spec.affinity is None and not spec.tolerations:
-        return b""
-    return msgspec.msgpack.encode((spec.node_selector, spec.affinity, spec.tolerations), order="sorted")
-
-
-def constraints_of(spec: PodSpec) -> Constraints:
-    """What this pod asks of a node. Preferences are not looked at, nor alternatives that no node could ever meet.
-
-    Raises:
-        InvalidObject: with the path below the pod's ``spec``; also when there is no alternative that can be met.
-    """
-    selected = [Requirement.in_(key, value) for key, value in (spec.node_selector or {}).items()]
-    node_affinity = spec.affinity.node_affinity if spec.affinity else None
-    required = node_affinity.required if node_affinity else None
-    terms = [_parse(term) for term in required.node_selector_terms] if required is not None else [[]]
-    possible = tuple(Requirements(term) for term in terms if _contradiction((*selected, *term)) is None)
-    # A term without expressions matches nothing (Kubernetes' rule).
-    possible = possible if required is None else tuple(term for term in possible if term)
-    if not possible:
-        found = (_contradiction((*selected, *term)) for term in terms)
-        raise InvalidObject(next(filter(None, found), "the node affinity has no term that a node can meet"))
-    return Constraints(Requirements(selected), possible, spec.tolerations)
-
-
-def _parse(term: NodeSelectorTerm) -> list[Requirement]:
-    return [
-        Requirement.parse(expression.key, expression.operator, expression.values)
-        for expression in term.match_expressions
-    ]
-
-
-def _contradiction(wanted: Iterable[Requirement]) -> str | None:
-    """How requirements on one key exclude each other, or None.
-
-    Their intersection looks as if the label had to be absent, which is an answer only when all of them are negative.
-    """
-    by_key: dict[str, list[Requirement]] = {}
-    for requirement in wanted:
-        by_key.setdefault(requirement.key, []).append(requirement)
-    for parts in by_key.values():
-        if len(parts) < 2 or all(part.operator in NEGATIVE for part in parts):
-            continue
-        if functools.reduce(operator.and_, parts).operator is Operator.DOES_NOT_EXIST:
-            return f"no node can meet {' and '.join(str(part) for part in parts)}"
-    return None
 
 
 def _refusal(spec: PodSpec, spec_of_labels: LabelSpec) -> str | None:

@@ -11,7 +11,7 @@ from karpy.objects.pod import Pod
 from karpy.objects.workloads import DaemonSet
 from karpy.requirements import Requirements
 from karpy.resources import Resources, total
-from karpy.scheduling.classes import Constraints, constraints_of
+from karpy.scheduling.constraints import Constraints, constraints_of
 from karpy.scheduling.instances import TypeColumns
 from karpy.state.snapshot import NodeView
 from karpy.taints import Taint, untolerated
@@ -41,7 +41,7 @@ def daemons_of(daemon_sets: Iterable[DaemonSet]) -> tuple[Daemon, ...]:
     for daemon_set in daemon_sets:
         pod = daemon_set.to_pod()
         try:
-            constraints = constraints_of(pod.spec)
+            constraints = constraints_of(pod).without_preferences()
         except InvalidObject:  # the DaemonSet controller cannot place it either
             continue
         found.append(Daemon(pod, tuple(constraints.ladder())))

@@ -8,14 +8,17 @@ of price, so the lowest set bit is the cheapest type wherever prices do not depe
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import attrs
+
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price
 from karpy.requirements import NEGATIVE, Requirement, Requirements
 
-__all__ = ["OfferingChoice", "TypeColumns", "bits", "columns"]
+__all__ = ["OfferingChoice", "PricedType", "TypeColumns", "bits", "columns"]
 
 
 def columns(types: InstanceTypes) -> TypeColumns:
@@ -35,14 +38,22 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-class OfferingChoice(NamedTuple):
-    """The offerings that some requirements allow: who has one, and types by their cheapest one.
+@attrs.frozen
+class PricedType:
+    """An instance type on offer, and its cheapest price per hour under the requirements at hand."""
 
-    ``by_price`` holds (price, bit) in ascending order, ties by the type's name.
+    name: str
+    price: Price
+
+
+class OfferingChoice(NamedTuple):
+    """The offerings that some requirements allow: the types that have one, and these by their cheapest, ties by name.
+
+    Each entry of ``by_price`` is the type with that price, and the type's bit as a mask.
     """
 
     mask: int
-    by_price: tuple[tuple[Price, int], ...]
+    by_price: tuple[tuple[PricedType, int], ...]
 
 
 class TypeColumns:
@@ -56,6 +67,7 @@ class TypeColumns:
         self._capacity = _amounts(self.types, allocatable=False)
         self._requirement_masks: dict[Requirement, int] = {}
         self._choices: dict[Requirements, OfferingChoice] = {}
+        self._by_value: dict[str, dict[str, int]] = {}
         offering_keys = {key for t in self.types for o in t.offerings for key in o.requirements}
         self.offering_keys = frozenset(offering_keys)
         self._offerings = _group_offerings(self.types)
@@ -82,6 +94,10 @@ class TypeColumns:
         self._requirement_masks[requirement] = mask
         return mask
 
+    def requirements_on(self, key: str) -> tuple[Requirement, ...]:
+        """The different requirements that types have on ``key``."""
+        return tuple(self._by_requirement.get(key, ()))
+
     def fitting(self, name: str, amount: int) -> int:
         """Types that have ``amount`` of resource ``name`` for pods."""
         return _at_least(self._allocatable.get(name), amount, self.all)
@@ -98,7 +114,11 @@ class TypeColumns:
 
     def largest(self, name: str, mask: int) -> int:
         """The greatest capacity of ``name`` among the types of ``mask``."""
-        return max((self.types[bit].capacity.get(name, 0) for bit in bits(mask)), default=0)
+        distinct, suffixes = self._capacity.get(name, ([], []))
+        for amount, having in zip(reversed(distinct), reversed(suffixes), strict=True):
+            if having & mask:
+                return amount
+        return 0
 
     def choice(self, requirements: Requirements) -> OfferingChoice:
         """The available offerings that ``requirements`` allow."""
@@ -116,33 +136,30 @@ class TypeColumns:
                     if price < best.get(bit, math.inf) or bit not in best:
                         best[bit] = price
         mask = sum(1 << bit for bit in best)
-        ranked = sorted(best.items(), key=lambda held: (held[1], self.types[held[0]].name))
-        return OfferingChoice(mask, tuple((price, bit) for bit, price in ranked))
+        ranked = sorted((price, self.types[bit].name, bit) for bit, price in best.items())
+        return OfferingChoice(mask, tuple((PricedType(name, price), 1 << bit) for price, name, bit in ranked))
 
-    def allowed_values(self, key: str, mask: int, requirements: Requirements) -> tuple[str, ...]:
-        """Values of an offering key (zone, capacity type) that available, allowed offerings of these types have, sorted."""
-        found = set()
-        for held, prices in self._offerings.items():
-            if held.intersects(requirements) is None and any(mask >> bit & 1 for bit, _price in prices):
-                value = held[key].single() if key in held else None
-                if value is not None:
-                    found.add(value)
-        return tuple(sorted(found))
-
-    def cheapest(self, mask: int, choice: OfferingChoice, limit: int) -> tuple[tuple[Price, InstanceType], ...]:
+    def cheapest(self, mask: int, choice: OfferingChoice, limit: int) -> tuple[PricedType, ...]:
         """At most ``limit`` types of ``mask``, by price, then name."""
-        taken = []
-        for price, bit in choice.by_price:
-            if mask >> bit & 1:
-                taken.append((price, self.types[bit]))
-                if len(taken) == limit:
-                    break
-        return tuple(taken)
+        return tuple(itertools.islice((priced for priced, bit in choice.by_price if mask & bit), limit))
 
-    def mask_of(self, names: Iterable[str]) -> int:
-        """The types of these names."""
-        wanted = frozenset(names)
-        return sum(1 << bit for bit, instance_type in enumerate(self.types) if instance_type.name in wanted)
+    def mask_of(self, priced: Iterable[PricedType]) -> int:
+        """These types as a mask."""
+        names = {found.name for found in priced}
+        return sum(1 << bit for bit, instance_type in enumerate(self.types) if instance_type.name in names)
+
+    def different_values(self, key: str, mask: int) -> int:
+        """How many different values of ``key`` the types of ``mask`` have between them."""
+        return sum(1 for having in self._values_of(key).values() if having & mask)
+
+    def _values_of(self, key: str) -> dict[str, int]:
+        known = self._by_value.get(key)
+        if known is None:
+            known = self._by_value[key] = {}
+            for held, having in self._by_requirement.get(key, {}).items():
+                for value in () if held.complement else held.values:
+                    known[value] = known.get(value, 0) | having
+        return known
 
 
 def _list_price(instance_type: InstanceType) -> Price:

@@ -13,18 +13,11 @@ from karpy.cloud.instancetype import Price
 from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
 from karpy.resources import Resources
+from karpy.scheduling.instances import PricedType
 
 __all__ = ["Excluded", "Launch", "Nomination", "Plan", "PoolRefusal", "PricedType", "RefusalKind", "Unschedulable"]
 
 _SHOWN_TYPES = 5
-
-
-@attrs.frozen
-class PricedType:
-    """An instance type on offer, and its cheapest price per hour under the launch's requirements."""
-
-    name: str
-    price: Price
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -42,6 +35,8 @@ class Launch:
     pod_uids: tuple[str, ...]
     considered: int
     feasible: int
+    min_values_relaxed: bool = False
+    """``minValues`` could not be met and was lowered to what there is (policy BestEffort)."""
 
     @property
     def price(self) -> Price:
@@ -81,6 +76,7 @@ class RefusalKind(enum.Enum):
     LIMIT = "limit"
     RESOURCE = "resource"
     OFFERING = "offering"
+    TOPOLOGY = "topology"
     TOGETHER = "together"
 
 
@@ -110,7 +106,7 @@ class PoolRefusal:
 
     def _text(self) -> str:
         main = self.main
-        if main.kind in (RefusalKind.TAINT, RefusalKind.LIMIT) or not self.considered:
+        if main.kind in (RefusalKind.TAINT, RefusalKind.LIMIT, RefusalKind.TOPOLOGY) or not self.considered:
             return main.constraint
         text = f"{main.constraint} excludes {main.types} of {self.considered} instance types"
         others = [f"{more.constraint} {more.types}" for more in self.excluded[1:] if more.types]

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from karpy.requirements import Requirements
 from karpy.resources import CPU, NODES, Resources, format_amount
 from karpy.scheduling.claims import Template
-from karpy.scheduling.classes import Constraints, PodClass
+from karpy.scheduling.classes import PodClass
+from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.instances import bits
 from karpy.scheduling.plan import Excluded, PoolRefusal, RefusalKind
+from karpy.scheduling.rungs import Rung
 from karpy.taints import untolerated
 
 __all__ = ["explain_refusals"]
@@ -22,15 +24,15 @@ _MILLI_TYPO = 1_000_000 * 1000  # a million cores: someone wrote "m" where nothi
 
 
 def explain_refusals(
-    pod_class: PodClass, templates: Sequence[Template], remaining: Mapping[str, Resources | None]
+    pod_class: PodClass, templates: Sequence[Template], remaining: Mapping[str, Resources | None], last: Rung
 ) -> tuple[PoolRefusal, ...]:
-    """One refusal per pool, in the order in which the pools were tried."""
-    return tuple(_explain(pod_class, template, remaining.get(template.pool.name)) for template in templates)
+    """One refusal per pool, in the order in which the pools were tried; ``last`` is the laxest rung that was."""
+    return tuple(_explain(pod_class, template, remaining.get(template.pool.name), last) for template in templates)
 
 
-def _explain(pod_class: PodClass, template: Template, limit: Resources | None) -> PoolRefusal:
+def _explain(pod_class: PodClass, template: Template, limit: Resources | None, last: Rung) -> PoolRefusal:
     name, everything = template.pool.name, len(template.columns.types)
-    constraints = pod_class.constraints
+    constraints = last.constraints
     taint = untolerated(template.taints, constraints.tolerations)
     if taint is not None:
         return PoolRefusal(
@@ -41,7 +43,10 @@ def _explain(pod_class: PodClass, template: Template, limit: Resources | None) -
     if not template.base.mask:
         return _refusal(name, everything, _own_requirements(template))
     parts = (*_requirements(constraints, template), *_limits(template, limit), *_resources(pod_class, template))
-    return _refusal(name, template.base.mask.bit_count(), parts)
+    considered = template.base.mask.bit_count()
+    if not last.options(template.base):
+        parts += tuple(Excluded(RefusalKind.TOPOLOGY, text, considered) for text in last.unsatisfied(template.base))
+    return _refusal(name, considered, parts)
 
 
 def _refusal(pool: str, considered: int, parts: Iterable[Excluded]) -> PoolRefusal:
@@ -63,7 +68,7 @@ def _own_requirements(template: Template) -> Iterable[Excluded]:
 
 def _requirements(constraints: Constraints, template: Template) -> Iterable[Excluded]:
     columns, scope = template.columns, template.base.mask
-    last = constraints.selected & constraints.terms[-1]
+    last = constraints.strict
     conflict = template.requirements.compatible(last, template.labels.well_known)
     if conflict is not None:
         yield Excluded(RefusalKind.REQUIREMENT, str(conflict), scope.bit_count())

@@ -1,13 +1,12 @@
 """Which nodes do these pods need? `solve` puts pods on paper: on nodes that exist, on claims planned a moment ago, on new ones.
 
-Source: core specification 3.4–3.6. Pods that are alike are one class and are placed one after another; whatever refused a
-class once is not asked again, so the cost grows with the number of classes, not with pods × nodes × instance types.
+Source: core specification 3.4–3.6 and 3.10. Pods that are alike are one class and are placed one after another; what refused
+a class for good is not asked again, so the cost grows with the number of classes, not with pods × nodes × instance types.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -15,16 +14,26 @@ from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.scheduling.claims import PlannedClaim, Template, templates_for
-from karpy.scheduling.classes import Constraints, PodClass, classify
+from karpy.scheduling.classes import PodClass, classify, read_pods
+from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.limits import remaining_limits, within
+from karpy.scheduling.openclaims import OpenClaims, Packing
+from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.plan import Plan, Unschedulable
 from karpy.scheduling.reasons import explain_refusals
+from karpy.scheduling.rungs import Rung
+from karpy.scheduling.topology import Group, Topology
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE
 
 __all__ = ["MAX_INSTANCE_TYPES", "solve"]
+
+_PACKINGS = (Packing.FULLEST, Packing.KARPENTER)
+
+FEW_PODS = 150
+"""Up to so many pods both packings are tried."""
 
 MAX_INSTANCE_TYPES = 600
 """How many of the cheapest feasible types a launch keeps (Karpenter v1.8 and later)."""
@@ -35,63 +44,104 @@ def solve(
     catalog: Catalog,
     pods: Iterable[Pod] | None = None,
     *,
+    packing: Packing | None = None,
     max_instance_types: int = MAX_INSTANCE_TYPES,
+    respect_preferences: bool = True,
+    strict_min_values: bool = True,
 ) -> Plan:
     """What to do about ``pods`` (default: `Snapshot.to_place`) in the cluster of ``snapshot``.
 
-    Pure: the same input gives the same plan. One pod that cannot be read or placed never stops the others.
+    Pure: the same input gives the same plan. One pod that cannot be read or placed never stops the others. Without
+    ``respect_preferences`` only what is required counts. Without ``strict_min_values`` a ``minValues`` that cannot be met is
+    lowered instead of refusing the pods.
+
+    ``packing`` names the order in which planned machines are filled. By default machines are filled up one after another, and
+    where there are few pods also evenly, as Karpenter does it; the cheaper plan counts.
     """
-    run = _Run(snapshot, catalog)
-    classes = run.admit(snapshot.to_place if pods is None else pods)
-    waiting = [run.where_planned(pod_class) for pod_class in classes]
-    for pod_class, members in zip(classes, waiting, strict=True):
-        run.place(pod_class, members)
-    return run.to_plan(max_instance_types)
+    wanted = snapshot.to_place if pods is None else tuple(pods)
+    packings = _PACKINGS if packing is None else (packing,)
+    if len(wanted) > FEW_PODS:
+        packings = packings[:1]
+    plans = []
+    for each in packings:
+        run = _Run(snapshot, catalog, wanted, _Policy(respect_preferences, strict_min_values, each))
+        run.place_all()
+        plans.append(run.to_plan(max_instance_types))
+        if not plans[0].launches:
+            break
+    return min(plans, key=_badness)
+
+
+def _badness(plan: Plan) -> tuple[int, float, int]:
+    """Lower is better: pods left without a place, then dollars, then machines."""
+    return sum(len(part.pods) for part in plan.unschedulable), plan.price, len(plan.launches)
+
+
+@attrs.frozen
+class _Policy:
+    respect_preferences: bool
+    strict_min_values: bool
+    packing: Packing
 
 
 @attrs.define(eq=False)
+class _Waiting:
+    """Pods of one class that have no place yet."""
+
+    pod_class: PodClass
+    pods: Sequence[Pod]
+
+
 class _Run:
     """The scratch state of one solve."""
 
-    snapshot: Snapshot
-    catalog: Catalog
-    nodes: list[ExistingNode] = attrs.field(init=False)
-    by_claim: dict[str, ExistingNode] = attrs.field(init=False)
-    templates: tuple[Template, ...] = attrs.field(init=False)
-    remaining: dict[str, Resources | None] = attrs.field(init=False)
-    has_preferences_in_taints: bool = attrs.field(init=False)
-    claims: list[PlannedClaim] = attrs.field(factory=list)
-    turn: int = 0
-    refused: list[Unschedulable] = attrs.field(factory=list)
-    left_over: list[tuple[PodClass, list[Pod]]] = attrs.field(factory=list)
-
-    def __attrs_post_init__(self) -> None:
-        daemons = daemons_of(self.snapshot.daemon_sets)
-        self.nodes = existing_nodes(self.snapshot, daemons)
-        self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
-        self.templates = templates_for(self.snapshot.pools, self.catalog, daemons)
-        self.remaining = remaining_limits(self.snapshot, self.catalog)
+    def __init__(self, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: _Policy) -> None:
+        daemons = daemons_of(snapshot.daemon_sets)
+        self.snapshot = snapshot
+        self.well_known = catalog.labels.well_known
+        self.templates: tuple[Template, ...] = templates_for(
+            snapshot.pools, catalog, daemons, strict_min_values=policy.strict_min_values
+        )
+        self.remaining: dict[str, Resources | None] = remaining_limits(snapshot, catalog)
         taints = (taint for template in self.templates for taint in template.taints)
-        self.has_preferences_in_taints = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
+        self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
+        readable, refused = read_pods(pods, catalog.labels, snapshot.namespaces, snapshot.storage)
+        if not policy.respect_preferences:
+            required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
+            readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
+        self.refused = [Unschedulable((pod.key,), reason) for pod, reason in refused]
+        self.topology = Topology(snapshot, self.templates, readable, self.well_known)
+        self.classes = classify(readable, (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting)
+        self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
+        self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
+        self.open_nodes = OpenNodes(self.nodes)
+        self.open_claims = OpenClaims(self.well_known, policy.packing)
+        self.left_over: list[_Waiting] = []
+        self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
 
-    def admit(self, pods: Iterable[Pod]) -> list[PodClass]:
-        """The classes of the pods that may be placed at all; the others are refused with their reason."""
-        classes, refused = classify(pods, self.catalog.labels)
-        self.refused.extend(Unschedulable((pod.key,), reason) for pod, reason in refused)
-        return classes
+    def place_all(self) -> None:
+        """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
+        waiting = [_Waiting(pod_class, self._where_planned(pod_class)) for pod_class in self.classes]
+        while waiting:
+            left = [_Waiting(part.pod_class, self._place(part.pod_class, part.pods)) for part in waiting]
+            left = [part for part in left if part.pods]
+            before, after = (sum(len(part.pods) for part in parts) for parts in (waiting, left))
+            waiting = left
+            if before == after or self.topology.is_empty:
+                break
+        self.left_over = waiting
 
-    def place(self, pod_class: PodClass, waiting: list[Pod]) -> None:
-        """Place these pods of one class: on what exists, on claims planned in this solve, on new ones."""
-        constraints: Constraints | None = pod_class.constraints
-        while waiting and constraints is not None:
-            relaxed = attrs.evolve(pod_class, constraints=constraints)
-            waiting = self._on_existing(relaxed, waiting)
-            waiting = self._on_claims(relaxed, waiting)
-            constraints = constraints.relax(taints_may_be_preferences=self.has_preferences_in_taints)
-        if waiting:
-            self.left_over.append((pod_class, waiting))
+    def _ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
+        """The rungs of a class, the strictest first."""
+        selected_by: tuple[Group, ...] = pod_class.selected_by  # type: ignore[assignment]  # what `selecting` returned
+        key = (pod_class.constraints, selected_by)
+        found = self._rungs.get(key)
+        if found is None:
+            ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
+            found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology) for c in ladder)
+        return found
 
-    def where_planned(self, pod_class: PodClass) -> list[Pod]:
+    def _where_planned(self, pod_class: PodClass) -> Sequence[Pod]:
         """Keep pods with the claim that an earlier pass launched for them, and return the others.
 
         Done for all pods before any is placed anew: nobody takes a place that was made for somebody else.
@@ -99,66 +149,69 @@ class _Run:
         assigned = self.snapshot.assignments
         if not assigned:
             return pod_class.pods
-        rungs = [attrs.evolve(pod_class, constraints=rung) for rung in pod_class.constraints.ladder()]
         waiting = []
         for pod in pod_class.pods:
             node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
-            if node is None or not any(node.add(pod, rung) for rung in rungs):
+            if node is None or not any(self.open_nodes.put(node, pod, pod_class, r) for r in self._ladder(pod_class)):
                 waiting.append(pod)
         return waiting
 
-    def _on_existing(self, pod_class: PodClass, waiting: list[Pod]) -> list[Pod]:
-        placed = 0
-        for node in self.nodes:
-            while placed < len(waiting) and node.add(waiting[placed], pod_class):
-                placed += 1
-            if placed == len(waiting):
-                break
-        return waiting[placed:]
+    def _place(self, pod_class: PodClass, pods: Sequence[Pod]) -> Sequence[Pod]:
+        """Place pods of one class; returns those that found no place.
 
-    def _on_claims(self, pod_class: PodClass, waiting: list[Pod]) -> list[Pod]:
-        """The claim with the fewest pods first, of several the one that grew last (Karpenter's order). A claim that refused
-        is out, since it can only get fuller."""
-        open_claims = [(*claim.rank, index) for index, claim in enumerate(self.claims)]
-        heapq.heapify(open_claims)
-        for position, pod in enumerate(waiting):
-            while open_claims:
-                claim = self.claims[open_claims[0][2]]
-                if claim.add(pod, pod_class):
-                    self.turn += 1
-                    claim.rank = (len(claim.pods), -self.turn)
-                    heapq.heapreplace(open_claims, (*claim.rank, open_claims[0][2]))
+        A rung on which no other pod matters, and that refused one pod, refuses all that come after it.
+        """
+        rungs = list(self._ladder(pod_class))
+        self.open_nodes.begin()
+        self.open_claims.begin()
+        for position, pod in enumerate(pods):
+            for rung in tuple(rungs):
+                if self._put(pod, pod_class, rung):
                     break
-                heapq.heappop(open_claims)
+                if rung.is_free:
+                    rungs.remove(rung)
             else:
-                opened = self._new_claim(pod, pod_class)
-                if opened is None:
-                    return waiting[position:]
-                heapq.heappush(open_claims, (*opened.rank, len(self.claims) - 1))
-        return []
+                return pods[position:]  # the pods after it are alike, and nothing changed since
+        return ()
 
-    def _new_claim(self, pod: Pod, pod_class: PodClass) -> PlannedClaim | None:
+    def _put(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
+        return (
+            self.open_nodes.place(pod, pod_class, rung)
+            or self.open_claims.place(pod, pod_class, rung)
+            or self._on_new_claim(pod, pod_class, rung)
+        )
+
+    def _on_new_claim(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
         """A claim of the first template that can host the pod, counted against its pool's limits."""
+        if not rung.allows_host(None):
+            return False
         for template in self.templates:
             limit = self.remaining[template.pool.name]
             claim = PlannedClaim(template.base, template.base.mask & within(limit, template.columns))
-            if claim.mask and claim.add(pod, pod_class):
-                claim.rank = (1, len(self.claims))
-                self.claims.append(claim)
+            if claim.mask and claim.add(pod, pod_class, rung.options(template.base)):
+                self.open_claims.open(claim, rung)
                 if limit is not None:
                     self.remaining[template.pool.name] = limit - claim.largest_capacity(limit)
-                return claim
-        return None
+                return True
+        return False
 
     def to_plan(self, max_types: int) -> Plan:
+        launches, dropped = [], []
+        for claim in self.open_claims.claims:
+            launch = claim.to_launch(max_types)
+            if launch is not None:
+                launches.append(launch)
+            else:
+                reason = f"minValues requirement is not met by the cheapest {max_types} instance types"
+                dropped.append(Unschedulable(tuple(pod.key for pod in claim.pods), reason))
         return Plan(
             version=self.snapshot.version,
-            launches=tuple(claim.to_launch(max_types) for claim in self.claims),
+            launches=tuple(launches),
             nominations=tuple(node.to_nomination() for node in self.nodes if node.pods),
-            unschedulable=(*self.refused, *(self._unschedulable(*left) for left in self.left_over)),
+            unschedulable=(*self.refused, *dropped, *(self._unschedulable(part) for part in self.left_over)),
         )
 
-    def _unschedulable(self, pod_class: PodClass, pods: list[Pod]) -> Unschedulable:
-        refusals = explain_refusals(pod_class, self.templates, self.remaining)
+    def _unschedulable(self, part: _Waiting) -> Unschedulable:
+        refusals = explain_refusals(part.pod_class, self.templates, self.remaining, self._ladder(part.pod_class)[-1])
         reason = "; ".join(str(refusal) for refusal in refusals) or "no nodepool is ready to launch nodes"
-        return Unschedulable(tuple(pod.key for pod in pods), reason, refusals)
+        return Unschedulable(tuple(pod.key for pod in part.pods), reason, refusals)

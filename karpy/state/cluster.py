@@ -17,11 +17,12 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool, at
 from karpy.objects.pod import Pod
 from karpy.objects.provisioner import provisioner_to_pool
+from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.resources import Resources
 from karpy.state.providerids import ByProviderId
-from karpy.state.snapshot import InvalidPool, NodeView, Snapshot
+from karpy.state.snapshot import InvalidPool, NodeView, Snapshot, Storage
 
 __all__ = ["ClusterState"]
 
@@ -47,6 +48,11 @@ class ClusterState:
         kinds.PROVISIONER,
         kinds.DAEMON_SET,
         kinds.POD_DISRUPTION_BUDGET,
+        kinds.NAMESPACE,
+        kinds.PERSISTENT_VOLUME_CLAIM,
+        kinds.PERSISTENT_VOLUME,
+        kinds.STORAGE_CLASS,
+        kinds.CSI_NODE,
     )
 
     def __init__(self, node_class_kinds: tuple[Kind, ...] = ()) -> None:
@@ -65,12 +71,25 @@ class ClusterState:
         self._node_classes: dict[NodeClassRef, Mapping[str, Any]] = {}
         self._daemon_sets: dict[str, DaemonSet] = {}
         self._budgets: dict[str, PodDisruptionBudget] = {}
+        self._claimed: dict[str, PersistentVolumeClaim] = {}
+        self._volumes: dict[str, PersistentVolume] = {}
+        self._storage_classes: dict[str, StorageClass] = {}
+        self._csi_nodes: dict[str, CSINode] = {}
+        self._namespaces: dict[str, Mapping[str, str]] = {}
         self._marked: set[str] = set()
         self._nominated: dict[str, float] = {}
         self._assignments: dict[str, str] = {}
         self._views: dict[str, NodeView] = {}
         self._resolved_pools: tuple[NodePool, ...] | None = None
         self._snapshot: Snapshot | None = None
+        # Kinds that are only kept: where, and as what.
+        self._plain: Mapping[Kind, tuple[dict[str, Any], type[Any]]] = {
+            kinds.POD_DISRUPTION_BUDGET: (self._budgets, PodDisruptionBudget),
+            kinds.PERSISTENT_VOLUME_CLAIM: (self._claimed, PersistentVolumeClaim),
+            kinds.PERSISTENT_VOLUME: (self._volumes, PersistentVolume),
+            kinds.STORAGE_CLASS: (self._storage_classes, StorageClass),
+            kinds.CSI_NODE: (self._csi_nodes, CSINode),
+        }
 
     @classmethod
     def of(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
@@ -113,8 +132,11 @@ class ClusterState:
             self._take_claim(key, None if raw is None else NodeClaim.from_dict(raw))
         elif kind == kinds.DAEMON_SET:
             self._take_daemon_set(key, None if raw is None else decode(raw, DaemonSet))
-        elif kind == kinds.POD_DISRUPTION_BUDGET:
-            _put(self._budgets, key, None if raw is None else decode(raw, PodDisruptionBudget))
+        elif kind in self._plain:
+            store, type_ = self._plain[kind]
+            _put(store, key, None if raw is None else decode(raw, type_))
+        elif kind == kinds.NAMESPACE:
+            _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
         else:
             self._resolved_pools = None
             # A Provisioner with an inline provider is a pool and its own node class.
@@ -288,6 +310,13 @@ class ClusterState:
             daemon_sets=tuple(self._daemon_sets[key] for key in sorted(self._daemon_sets)),
             budgets=tuple(self._budgets[key] for key in sorted(self._budgets)),
             assignments=dict(self._assignments),
+            namespaces=dict(self._namespaces),
+            storage=Storage(
+                claims=dict(self._claimed),
+                volumes=dict(self._volumes),
+                classes=dict(self._storage_classes),
+                limits={name: node.limits for name, node in self._csi_nodes.items()},
+            ),
         )
 
     def _all_views(self) -> Iterable[NodeView]:

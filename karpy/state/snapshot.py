@@ -18,12 +18,13 @@ from karpy.objects.node import Node
 from karpy.objects.nodeclaim import INSTANCE_TERMINATING, NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.objects.pod import Pod
+from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.requirements import Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.taints import Taint, is_ephemeral
 
-__all__ = ["InvalidPool", "NodeView", "Snapshot"]
+__all__ = ["InvalidPool", "NodeView", "Snapshot", "Storage"]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -162,10 +163,27 @@ class InvalidPool:
 
 
 @attrs.frozen(kw_only=True, eq=False)
+class Storage:
+    """Claims by ``namespace/name``; volumes and classes by name; per node how many disks of each driver it can hold."""
+
+    claims: Mapping[str, PersistentVolumeClaim] = attrs.field(factory=dict)
+    volumes: Mapping[str, PersistentVolume] = attrs.field(factory=dict)
+    classes: Mapping[str, StorageClass] = attrs.field(factory=dict)
+    limits: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
+
+    @property
+    def default_class(self) -> StorageClass | None:
+        """The newest of the classes that are marked as the default; ties by name."""
+        marked = [found for found in self.classes.values() if found.is_default]
+        return max(marked, key=lambda found: (found.metadata.created, found.metadata.name), default=None)
+
+
+@attrs.frozen(kw_only=True, eq=False)
 class Snapshot:
     """The cluster at one instant. ``version`` grows with every change that the state has taken in.
 
-    ``assignments`` says which claim each pending pod was planned onto earlier (pod uid → claim name).
+    ``assignments`` says which claim each pending pod was planned onto earlier (pod uid → claim name); ``namespaces`` are the
+    labels of each.
     """
 
     version: int = 0
@@ -177,6 +195,8 @@ class Snapshot:
     daemon_sets: tuple[DaemonSet, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
     assignments: Mapping[str, str] = attrs.field(factory=dict)
+    namespaces: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
+    storage: Storage = attrs.field(factory=Storage)
 
     @classmethod
     def from_objects(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: Iterable[Kind] = ()) -> Snapshot:

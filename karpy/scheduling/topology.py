@@ -1,0 +1,288 @@
+"""Where pods may go because of other pods: spread, affinity and anti-affinity, counted by domain (core specification 3.7).
+
+A `Group` counts the pods that one term is about, per value of its topology key. Zone-like keys have few values: these are the
+bits of a mask. For the hostname each machine is a domain of its own: only counts above zero are kept, and a new machine has none.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+
+from karpy import labels
+from karpy.objects.pod import Pod
+from karpy.requirements import Requirement, Requirements
+from karpy.scheduling.claims import Template
+from karpy.scheduling.classes import ReadPod
+from karpy.scheduling.constraints import AffinityTerm, Constraints, SpreadTerm, constraints_of
+from karpy.scheduling.instances import bits
+from karpy.state.snapshot import NodeView, Snapshot
+from karpy.taints import Taint, untolerated
+
+__all__ = ["Domains", "Group", "GroupKind", "Host", "Topology"]
+
+Host = str | int
+"""A machine: the name of a node or claim that exists, or the number of one that is planned."""
+
+
+class GroupKind(enum.Enum):
+    """What a group's term asks; the value is the word for it in messages."""
+
+    SPREAD = "topology spread"
+    AFFINITY = "pod affinity"
+    ANTI_AFFINITY = "pod anti-affinity"
+    #: Pods that have an anti-affinity, counted where they are: it keeps away the pods that it selects.
+    INVERSE = "pod anti-affinity of another pod"
+
+
+class Domains:
+    """The known values of one topology key, each one bit."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.names = tuple(sorted(values))
+        self.index = {name: bit for bit, name in enumerate(self.names)}
+        self.all = (1 << len(self.names)) - 1
+        self._masks: dict[Requirement, int] = {}
+
+    def mask(self, requirement: Requirement | None) -> int:
+        """The values that ``requirement`` allows; None allows all."""
+        if requirement is None:
+            return self.all
+        known = self._masks.get(requirement)
+        if known is None:
+            known = sum(1 << bit for bit, name in enumerate(self.names) if requirement.has(name))
+            self._masks[requirement] = known
+        return known
+
+    def requirement(self, key: str, mask: int) -> Requirement:
+        return Requirement.in_(key, *(self.names[bit] for bit in bits(mask)))
+
+
+class Group:
+    """One term's counts. ``universe`` is the mask of the domains that exist for it."""
+
+    def __init__(self, kind: GroupKind, term: SpreadTerm | AffinityTerm, domains: Domains, universe: int) -> None:
+        self.kind = kind
+        self.term = term
+        self.key = term.key
+        self.is_host = term.key == labels.HOSTNAME
+        self.domains = domains
+        self.universe = universe
+        self.counts = [0] * len(domains.names)
+        self.hosts: dict[Host, int] = {}
+        self.version = 0
+        self._spread: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def counts_node(self, requirements: Requirements, taints: Sequence[Taint], well_known: frozenset[str]) -> bool:
+        """Whether pods on such a node count (spread only: the pod's own node affinity and tolerations decide)."""
+        term = self.term
+        if not isinstance(term, SpreadTerm):
+            return True
+        if term.tolerations is not None and untolerated(taints, term.tolerations) is not None:
+            return False
+        return any(requirements.compatible(wanted, well_known) is None for wanted in term.nodes)
+
+    def describe(self) -> str:
+        """Kind, key and counts, for messages."""
+        counts = " ".join(f"{name}:{count}" for name, count in zip(self.domains.names, self.counts, strict=True))
+        return f"{self.kind.value}, key={self.key}" + (f" (counts = {counts})" if counts else "")
+
+    def record(self, host: Host, mask: int) -> None:
+        """One more pod on a machine whose domain is one of ``mask``. As long as it may be several, it counts for none of
+        them, or against all of them where pods are kept apart."""
+        if self.is_host:
+            self.hosts[host] = self.hosts.get(host, 0) + 1
+        elif self.kind in (GroupKind.ANTI_AFFINITY, GroupKind.INVERSE) or mask & (mask - 1) == 0:
+            for bit in bits(mask):
+                self.counts[bit] += 1
+        self.version += 1
+
+    def allows_host(self, host: Host | None, counts_itself: bool) -> bool:
+        """Whether one more pod may go to this machine; None is one that does not exist yet. Hostname groups only."""
+        held = self.hosts.get(host, 0) if host is not None else 0
+        term = self.term
+        if isinstance(term, SpreadTerm):
+            return held + counts_itself <= term.max_skew
+        if self.kind is GroupKind.AFFINITY:
+            return held > 0 or (counts_itself and not self.hosts)
+        return held == 0
+
+    def allowed(self, pod_mask: int, node_mask: int, counts_itself: bool) -> int:
+        """The domains among ``node_mask`` where one more pod may go, when its own requirements leave it ``pod_mask``."""
+        if isinstance(self.term, SpreadTerm):
+            return self._spread_allowed(self.term, pod_mask, int(counts_itself)) & node_mask
+        if self.kind is GroupKind.AFFINITY:
+            return self._affinity_allowed(pod_mask, node_mask, counts_itself)
+        return node_mask & ~self._populated() if node_mask else 0
+
+    def _spread_allowed(self, term: SpreadTerm, pod_mask: int, own: int) -> int:
+        known = self._spread.get((pod_mask, own))
+        if known is not None and known[0] == self.version:
+            return known[1]
+        counts = self.counts
+        supported = [counts[bit] for bit in bits(self.universe & pod_mask)]
+        least = min(supported, default=0)
+        if term.min_domains is not None and len(supported) < term.min_domains:
+            least = 0
+        most = term.max_skew + least - own
+        mask = sum(1 << bit for bit in bits(self.universe) if counts[bit] <= most)
+        self._spread[pod_mask, own] = (self.version, mask)
+        return mask
+
+    def _affinity_allowed(self, pod_mask: int, node_mask: int, counts_itself: bool) -> int:
+        populated = self._populated()
+        found = populated & pod_mask & node_mask
+        if found or not counts_itself or populated & pod_mask:
+            return found
+        return self.universe & pod_mask & node_mask  # the first of its kind may begin anywhere
+
+    def _populated(self) -> int:
+        return sum(1 << bit for bit, count in enumerate(self.counts) if count)
+
+
+class Topology:
+    """All groups of one solve, with what is counted already."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        templates: Sequence[Template],
+        pods: Iterable[ReadPod],
+        well_known: frozenset[str],
+    ) -> None:
+        self._templates = templates
+        self._views = [view for view in snapshot.nodes if not view.is_leaving]
+        self._well_known = well_known
+        self._domains: dict[str, Domains] = {}
+        self._groups: dict[tuple[GroupKind, SpreadTerm | AffinityTerm], Group] = {}
+        self._selecting: dict[Hashable, tuple[Group, ...]] = {}
+        batch = {read.pod.metadata.uid: read.constraints for read in pods}
+        for constraints in dict.fromkeys(batch.values()):
+            self._make_groups(constraints)
+        self._count(snapshot, batch)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nobody asks for anything of the kind, which is the common case and costs nothing."""
+        return not self._groups
+
+    def domains(self, key: str) -> Domains:
+        """Every value of ``key`` that a node may have, now or after a launch."""
+        found = self._domains.get(key)
+        if found is None:
+            values = {value for template in self._templates for value in _values(template, key)}
+            values.update(view.labels[key] for view in self._views if key in view.labels)
+            found = self._domains[key] = Domains(() if key == labels.HOSTNAME else values)
+        return found
+
+    def owned(self, constraints: Constraints) -> tuple[Group, ...]:
+        """The groups of the terms that pods of these constraints bring."""
+        spreads = (*constraints.spread, *constraints.soft_spread)
+        affinities = (*constraints.affinity, *constraints.soft_affinity)
+        antis = (*constraints.anti_affinity, *constraints.soft_anti_affinity)
+        found = [self._group(GroupKind.SPREAD, term) for term in spreads]
+        found += [self._group(GroupKind.AFFINITY, term) for term in affinities]
+        found += [self._group(GroupKind.ANTI_AFFINITY, term) for term in antis]
+        return tuple(dict.fromkeys(found))
+
+    def anti_affinity_of(self, constraints: Constraints) -> tuple[Group, ...]:
+        """The groups of the required anti-affinities."""
+        return tuple(self._group(GroupKind.ANTI_AFFINITY, term) for term in constraints.anti_affinity)
+
+    def inverse_of(self, constraints: Constraints) -> tuple[Group, ...]:
+        """The groups that keep others away from pods of these constraints. Preferences are never turned round."""
+        return tuple(self._group(GroupKind.INVERSE, term) for term in constraints.anti_affinity)
+
+    def selecting(self, pod: Pod) -> tuple[Group, ...]:
+        """The groups whose term is about this pod."""
+        own = pod.metadata.labels or {}
+        key = (pod.metadata.namespace, frozenset(own.items()))
+        found = self._selecting.get(key)
+        if found is None:
+            namespace = pod.metadata.namespace
+            found = tuple(g for g in self._groups.values() if g.term.selector.selects(namespace, own))
+            self._selecting[key] = found
+        return found
+
+    def _make_groups(self, constraints: Constraints) -> None:
+        self.owned(constraints)
+        self.inverse_of(constraints)
+
+    def _group(self, kind: GroupKind, term: SpreadTerm | AffinityTerm) -> Group:
+        found = self._groups.get((kind, term))
+        if found is None:
+            domains = self.domains(term.key)
+            found = Group(kind, term, domains, self._universe(term, domains))
+            self._groups[kind, term] = found
+        return found
+
+    def _universe(self, term: SpreadTerm | AffinityTerm, domains: Domains) -> int:
+        """The domains that exist for a term: reachable by a pool, or there already on a node that counts for it."""
+        if not isinstance(term, SpreadTerm):
+            return domains.all
+        bears: Callable[[Sequence[Taint]], bool] = lambda taints: (  # noqa: E731
+            term.tolerations is None or untolerated(taints, term.tolerations) is None
+        )
+        names = {v for template in self._templates if bears(template.taints) for v in _values(template, term.key)}
+        probe = Group(GroupKind.SPREAD, term, domains, 0)
+        for view in self._views:
+            if term.key in view.labels and probe.counts_node(view.requirements, view.taints, frozenset()):
+                names.add(view.labels[term.key])
+        return sum(1 << domains.index[name] for name in names if name in domains.index)
+
+    def _count(self, snapshot: Snapshot, batch: Mapping[str, Constraints]) -> None:
+        """Count the pods that run already, and the anti-affinities that they have."""
+        keeping_apart = [
+            (view, pod, constraints_of(pod, snapshot.namespaces))
+            for view in snapshot.nodes
+            for pod in view.pods
+            if _keeps_apart(pod) and _counts(pod, batch)
+        ]
+        for _view, _pod, constraints in keeping_apart:
+            self.inverse_of(constraints)
+        if self.is_empty:
+            return
+        for view, _pod, constraints in keeping_apart:
+            for group in self.inverse_of(constraints):
+                self._record_at(group, view)
+        for view in snapshot.nodes:
+            passing: dict[Group, bool] = {}
+            for pod in view.pods:
+                if not _counts(pod, batch):
+                    continue
+                for group in self.selecting(pod):
+                    if group.kind is GroupKind.INVERSE:
+                        continue
+                    if group not in passing:
+                        passing[group] = group.counts_node(view.requirements, view.taints, frozenset())
+                    if passing[group]:
+                        self._record_at(group, view)
+
+    @staticmethod
+    def _record_at(group: Group, view: NodeView) -> None:
+        if group.is_host:
+            group.record(view.name, 0)
+        elif group.key in view.labels:
+            bit = group.domains.index.get(view.labels[group.key])
+            if bit is not None:
+                group.record(view.name, 1 << bit)
+
+
+def _counts(pod: Pod, batch: Mapping[str, Constraints]) -> bool:
+    return pod.is_active and pod.metadata.uid not in batch
+
+
+def _keeps_apart(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
+
+
+def _values(template: Template, key: str) -> Iterable[str]:
+    """The values of ``key`` that new nodes of a pool may have."""
+    own = template.requirements.get(key)
+    for held in template.columns.requirements_on(key):
+        both = held if own is None else held & own
+        if not both.complement:
+            yield from both.values
+    if own is not None and not own.complement:
+        yield from own.values
