@@ -70,6 +70,11 @@ class Resources(Mapping[str, int]):
                 raise error.at(path=name) from None
         return cls(amounts)
 
+    @property
+    def amounts(self) -> Mapping[str, int]:
+        """The amounts themselves, for loops that run often. They must not be changed."""
+        return self._amounts
+
     def __getitem__(self, name: str) -> int:
         return self._amounts[name]
 

@@ -30,9 +30,8 @@ def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason) -> i
 
 def _limits(budgets: Iterable[Budget], reason: Reason, nodes: int) -> Iterable[int]:
     for budget in budgets:
-        count = _count(
-            budget.nodes, nodes
-        )  # read though it may be for other reasons: who cannot say it must not lose by it
+        # Read even if it is for other reasons: a budget that cannot be read must not let anything through.
+        count = _count(budget.nodes, nodes)
         if budget.reasons is None or reason.value in budget.reasons:
             yield count
 

@@ -13,6 +13,7 @@ from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
 from karpy.objects.nodepool import WHEN_EMPTY
 from karpy.requirements import Requirement, Requirements
+from karpy.scheduling.openclaims import Packing
 from karpy.scheduling.plan import Launch, Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.snapshot import Snapshot
@@ -27,8 +28,12 @@ def single_node(snapshot: Snapshot, catalog: Catalog, found: Sequence[Candidate]
         for candidate in found
         if not candidate.is_empty and candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
     )
+    left: dict[str, int] = {}
     for candidate in by_savings(eligible):
-        if allowed_disruptions(snapshot, candidate.pool, Reason.UNDERUTILIZED) > 0:
+        pool = candidate.pool
+        if pool.name not in left:
+            left[pool.name] = allowed_disruptions(snapshot, pool, Reason.UNDERUTILIZED)
+        if left[pool.name] > 0:
             command = consolidate(snapshot, catalog, candidate)
             if command is not None:
                 return command
@@ -39,7 +44,8 @@ def consolidate(snapshot: Snapshot, catalog: Catalog, candidate: Candidate) -> C
     """What happens to the pods if this node goes: a command, or None when it had better stay."""
     claim = candidate.view.claim
     rest = snapshot.without([candidate.view.name])
-    plan = solve(rest, catalog, (*rest.to_place, *candidate.pods))
+    # One packing is enough here: what counts is whether everything fits, and on how many machines.
+    plan = solve(rest, catalog, (*rest.to_place, *candidate.pods), packing=Packing.FULLEST)
     if claim is None or not _all_placed(plan, rest, candidate):
         return None
     replacement = _replacement_for(plan, candidate)

@@ -100,17 +100,12 @@ def _fingerprint(pod: Pod, volumes: PodVolumes) -> bytes:
     """Equal for pods with equal constraints. Terms about pods depend on the pod's own namespace and labels."""
     spec = pod.spec
     ports = host_ports(spec)
-    reachable = [] if volumes.alternatives == _NO_VOLUMES.alternatives else [str(r) for r in volumes.alternatives]
+    reachable = [] if volumes.alternatives == _NO_VOLUMES.alternatives else [r.to_selectors() for r in volumes.alternatives]
+    alone = (spec.node_selector, spec.tolerations, [str(port) for port in ports], reachable)
     if spec.affinity is None and not spec.topology_spread_constraints:
-        if spec.node_selector is None and not spec.tolerations and not ports:
-            return b""
-        return msgspec.msgpack.encode(
-            (spec.node_selector, spec.tolerations, [str(port) for port in ports]), order="sorted"
-        )
+        return msgspec.msgpack.encode(alone, order="sorted") if any(alone) else b""
     around = (spec.affinity, spec.topology_spread_constraints, pod.metadata.namespace, _labels_that_matter(pod))
-    return msgspec.msgpack.encode(
-        (spec.node_selector, spec.tolerations, [str(port) for port in ports], reachable, around), order="sorted"
-    )
+    return msgspec.msgpack.encode((alone, around), order="sorted")
 
 
 def _labels_that_matter(pod: Pod) -> dict[str, str | None]:

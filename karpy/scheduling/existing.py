@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from karpy.objects.pod import Pod
 from karpy.scheduling.classes import PodClass
@@ -21,13 +21,14 @@ __all__ = ["ExistingNode", "existing_nodes"]
 class ExistingNode:
     """A node's free room. It only shrinks during a solve, so a class that was refused once is refused for good."""
 
-    __slots__ = ("_answers", "_attached", "_storage", "free", "index", "pods", "ports", "view")
+    __slots__ = ("_answers", "_attached", "_ports", "_storage", "free", "index", "pods", "view")
 
     def __init__(self, index: int, view: NodeView, daemons: Sequence[Daemon], storage: Storage) -> None:
         self.index = index
         self.view = view
-        self.ports: tuple[HostPort, ...] = tuple(port for pod in view.pods for port in host_ports(pod.spec))
-        self.free: dict[str, int] = dict(view.available - expected_on(view, daemons))
+        self._ports: tuple[HostPort, ...] | None = None
+        room = view.available - expected_on(view, daemons) if daemons else view.available
+        self.free: Mapping[str, int] = room.amounts
         self.pods: list[Pod] = []
         self._storage = storage
         self._attached: frozenset[Attachment] | None = None
@@ -54,30 +55,35 @@ class ExistingNode:
         for name, amount in pod_class.amounts:
             if amount > free.get(name, 0):
                 return False
-        if pod_class.attachments and not self._attach(pod_class.attachments):
+        ports, attachments = pod_class.constraints.ports, pod_class.attachments
+        if (ports and clash(ports, self._held_ports())) or (attachments and not self._can_attach(attachments)):
             return False
-        wanted = pod_class.constraints.ports
-        if wanted and clash(wanted, self.ports):
-            return False
-        self.ports += wanted
-        for name, amount in pod_class.amounts:
-            free[name] -= amount
+        if ports:
+            self._ports = (*self._held_ports(), *ports)
+        if attachments:
+            self._attached = self._held_attachments() | attachments
+        # The amounts that a node starts with are shared; its own come with its first pod.
+        self.free = {**free, **{name: free[name] - amount for name, amount in pod_class.amounts}}
         self.pods.append(pod)
         return True
 
-    def _attach(self, more: frozenset[Attachment]) -> bool:
-        """Take the disks, unless some driver's limit on this node would be exceeded."""
+    def _held_ports(self) -> tuple[HostPort, ...]:
+        if self._ports is None:
+            self._ports = tuple(port for pod in self.view.pods for port in host_ports(pod.spec))
+        return self._ports
+
+    def _held_attachments(self) -> frozenset[Attachment]:
+        if self._attached is None:
+            self._attached = attachments_of(self.view.pods, self._storage)
+        return self._attached
+
+    def _can_attach(self, more: frozenset[Attachment]) -> bool:
+        """Whether no driver's limit on this node would be exceeded."""
         limits = self._storage.limits.get(self.view.name)
         if not limits:
             return True
-        if self._attached is None:
-            self._attached = attachments_of(self.view.pods, self._storage)
-        together = self._attached | more
-        counts = Counter(driver for driver, _claim in together)
-        if any(counts[driver] > limits[driver] for driver in {driver for driver, _claim in more} & set(limits)):
-            return False
-        self._attached = together
-        return True
+        counts = Counter(driver for driver, _claim in self._held_attachments() | more)
+        return all(counts[driver] <= limits[driver] for driver, _claim in more if driver in limits)
 
     def to_nomination(self) -> Nomination:
         return Nomination(

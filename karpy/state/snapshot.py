@@ -40,7 +40,14 @@ class NodeView:
     pods: tuple[Pod, ...] = ()
     marked_for_deletion: bool = False
     nominated_until: float = 0.0
-    # Worked out once, when the view is made.
+    # Worked out once, when the view is made: decisions ask for these many times.
+    name: str = attrs.field(init=False)
+    """The node's name, or the claim's before it has joined."""
+    provider_id: str = attrs.field(init=False)
+    is_registered: bool = attrs.field(init=False)
+    is_initialized: bool = attrs.field(init=False)
+    is_leaving: bool = attrs.field(init=False)
+    """Marked, or being deleted: nothing new is placed here, and its pods want another place."""
     labels: Mapping[str, str] = attrs.field(init=False)
     requirements: Requirements = attrs.field(init=False)
     taints: tuple[Taint, ...] = attrs.field(init=False)
@@ -48,9 +55,18 @@ class NodeView:
     allocatable: Resources = attrs.field(init=False)
     used: Resources = attrs.field(init=False)
     daemon_used: Resources = attrs.field(init=False)
+    available: Resources = attrs.field(init=False)
+    """What is left for pods; daemons that are still to come are not taken off."""
 
     def __attrs_post_init__(self) -> None:
         derive = object.__setattr__
+        node, claim = self.node, self.claim
+        assert node is not None or claim is not None, "a view has a node or a claim"
+        derive(self, "is_registered", claim is None or (node is not None and claim.is_registered))
+        derive(self, "is_initialized", claim is None or (node is not None and claim.is_initialized))
+        derive(self, "is_leaving", _is_leaving(self))
+        derive(self, "name", _name(self))
+        derive(self, "provider_id", (node.spec.provider_id if node is not None else "") or _provider_id(claim))
         derive(self, "labels", _labels(self))
         derive(self, "requirements", Requirements.from_labels(self.labels))
         derive(self, "taints", _taints(self))
@@ -58,19 +74,7 @@ class NodeView:
         derive(self, "allocatable", _allocatable(self))
         derive(self, "used", total(pod.requests for pod in self.pods))
         derive(self, "daemon_used", total(pod.requests for pod in self.pods if pod.is_owned_by_daemon_set))
-
-    @property
-    def name(self) -> str:
-        """The node's name, or the claim's before it has joined."""
-        if self.node is not None and self.is_registered:
-            return self.node.name
-        return self.claim.name if self.claim is not None else self._node.name
-
-    @property
-    def provider_id(self) -> str:
-        if self.node is not None and self.node.spec.provider_id:
-            return self.node.spec.provider_id
-        return self.claim.provider_id if self.claim is not None else ""
+        derive(self, "available", self.allocatable - self.used)
 
     @property
     def pool(self) -> str:
@@ -81,35 +85,27 @@ class NodeView:
         return self.claim is not None
 
     @property
-    def is_registered(self) -> bool:
-        return self.claim is None or (self.node is not None and self.claim.is_registered)
-
-    @property
-    def is_initialized(self) -> bool:
-        return self.claim is None or (self.node is not None and self.claim.is_initialized)
-
-    @property
-    def is_leaving(self) -> bool:
-        """Marked, or being deleted: nothing new is placed here, and its pods want another place."""
-        if self.marked_for_deletion:
-            return True
-        if self.claim is not None:
-            return self.claim.metadata.is_deleting or self.claim.is_true(INSTANCE_TERMINATING)
-        return self._node.metadata.is_deleting
-
-    @property
-    def available(self) -> Resources:
-        """What is left for pods; daemons that are still to come are not taken off."""
-        return self.allocatable - self.used
-
-    @property
     def reschedulable_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for pod in self.pods if pod.is_reschedulable)
 
-    @property
-    def _node(self) -> Node:
-        assert self.node is not None, "a view has a node or a claim"
-        return self.node
+
+def _name(view: NodeView) -> str:
+    node, claim = view.node, view.claim
+    if node is not None and (view.is_registered or claim is None):
+        return node.name
+    return claim.name if claim is not None else ""
+
+
+def _provider_id(claim: NodeClaim | None) -> str:
+    return claim.provider_id if claim is not None else ""
+
+
+def _is_leaving(view: NodeView) -> bool:
+    if view.marked_for_deletion:
+        return True
+    if view.claim is not None:
+        return view.claim.metadata.is_deleting or view.claim.is_true(INSTANCE_TERMINATING)
+    return view.node is not None and view.node.metadata.is_deleting
 
 
 def _labels(view: NodeView) -> Mapping[str, str]:

@@ -93,7 +93,7 @@ def test_the_guides_session_behaves_as_on_a_real_cluster(kubectl: Kubectl) -> No
     for column in ("NOMINATED NODE", "INTERNAL-IP", "CAPACITY", "NODEPOOL"):
         assert column in wide
 
-    node = kubectl.json("get", "nodes")["items"][0]["metadata"]["name"]
+    node = kubectl.json("get", "pods")["items"][0]["spec"]["nodeName"]
     described = kubectl("describe", "node", node)
     assert "karpenter.sh/nodepool=default" in described
     assert "Non-terminated Pods" in described
