@@ -11,6 +11,8 @@ import functools
 import time
 from typing import Protocol
 
+from karpy.errors import InvalidObject
+
 __all__ = ["Clock", "SystemClock", "format_time", "parse_time"]
 
 
@@ -43,9 +45,12 @@ def parse_time(text: str) -> float:
     """Seconds since the Unix epoch of an RFC 3339 time; the fraction is kept.
 
     Raises:
-        ValueError: the text is not an RFC 3339 time.
+        InvalidObject: the text is not an RFC 3339 time.
 
     >>> parse_time("1970-01-01T00:01:00Z")
     60.0
     """
-    return dt.datetime.fromisoformat(text).timestamp()
+    try:
+        return dt.datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        raise InvalidObject(f"{text!r} is not a time", accepted='a time such as "2026-01-05T09:00:00Z"') from None

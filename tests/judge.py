@@ -9,18 +9,22 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import attrs
+
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, InstanceType
 from karpy.errors import InvalidObject
 from karpy.labels import LabelSpec
 from karpy.objects.pod import Pod
-from karpy.requirements import Operator, Requirement, Requirements
+from karpy.requirements import Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.scheduling.plan import Launch, Nomination, Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE, Taint
 from karpy.testing import make_catalog
+from tests.judge_around import apart, may_run, spread, together, world_after
+from tests.judge_storage import clash, disks, ports
 
 
 def violations(plan: Plan, snapshot: Snapshot, catalog: Catalog, pods: Iterable[Pod]) -> list[str]:
@@ -32,6 +36,9 @@ def violations(plan: Plan, snapshot: Snapshot, catalog: Catalog, pods: Iterable[
     for launch in plan.launches:
         found.extend(_launch(launch, snapshot, catalog, by_key))
     found.extend(_limits(plan, snapshot, catalog))
+    world = world_after(plan, snapshot, catalog, by_key)
+    for rule in (spread, together, apart, ports, disks):
+        found.extend(rule(world))
     return found
 
 
@@ -54,12 +61,14 @@ def _nomination(nomination: Nomination, snapshot: Snapshot, pods: Mapping[str, P
     for pod in newcomers:
         if not _tolerates(pod, view.taints):
             yield f"{pod.key} does not tolerate the taints of {nomination.node}"
-        if not _selects(pod, view.requirements):
+        if not may_run(pod, view.requirements):
             yield f"{pod.key} may not run on {nomination.node}"
 
 
 def _launch(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods: Mapping[str, Pod]) -> Iterator[str]:
     template = launch.pool.template_requirements
+    if launch.min_values_relaxed:
+        template = Requirements(attrs.evolve(requirement, min_values=None) for requirement in template.values())
     known = catalog.types[launch.pool.name]
     if launch.requirements & template != launch.requirements:
         yield f"requirements {launch.requirements} leave the pool's {template}"
@@ -74,25 +83,28 @@ def _launch(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods: Mapping[
         assert instance_type is not None
         machine = launch.requirements & instance_type.requirements
         daemons = list(_daemons(snapshot, launch, instance_type))
-        needed = total((*(pods[key].requests for key in launch.pods), *daemons))
+        needed = total(pod.requests for pod in (*(pods[key] for key in launch.pods), *daemons))
+        for key in launch.pods:
+            if any(clash(pods[key], daemon) for daemon in daemons):
+                yield f"{key} wants a port that a daemon takes on {priced.name}"
         if not needed.fits_in(instance_type.allocatable):
             yield f"{priced.name} does not hold {needed}"
         if cheapest(instance_type, launch.requirements) != priced.price:
             yield f"{priced.name} does not cost {priced.price}"
-        yield from (f"{key} may not run on {priced.name}" for key in launch.pods if not _selects(pods[key], machine))
+        yield from (f"{key} may not run on {priced.name}" for key in launch.pods if not may_run(pods[key], machine))
 
 
-def _daemons(snapshot: Snapshot, launch: Launch, instance_type: InstanceType) -> Iterator[Resources]:
+def _daemons(snapshot: Snapshot, launch: Launch, instance_type: InstanceType) -> Iterator[Pod]:
     for daemon_set in snapshot.daemon_sets:
         pod = daemon_set.to_pod()
         machine = launch.pool.template_requirements & instance_type.requirements
         up = Requirements.from_labels({labels.REGISTERED: "true", labels.INITIALIZED: "true"})
         try:
-            runs = _tolerates(pod, launch.pool.taints) and _selects(pod, machine & up)
+            runs = _tolerates(pod, launch.pool.taints) and may_run(pod, machine & up)
         except InvalidObject:
             continue  # its controller cannot place it either
         if runs:
-            yield pod.requests
+            yield pod
 
 
 def cheapest(instance_type: InstanceType, wanted: Requirements) -> float:
@@ -133,29 +145,15 @@ def _tolerates(pod: Pod, taints: Iterable[Taint]) -> bool:
     return all(any(toleration.tolerates(taint) for toleration in pod.spec.tolerations) for taint in hard)
 
 
-def _selects(pod: Pod, machine: Requirements) -> bool:
-    """The node selector and one term of the required affinity hold for every node that ``machine`` may stand for."""
-    wanted = [Requirement.in_(key, value) for key, value in (pod.spec.node_selector or {}).items()]
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
-    alternatives = [[Requirement.parse(e.key, e.operator, e.values) for e in term.match_expressions] for term in terms]
-    return any(all(_holds(machine, need) for need in (*wanted, *term)) for term in alternatives or [[]])
-
-
-def _holds(machine: Requirements, need: Requirement) -> bool:
-    held = machine.get(need.key)
-    if held is None or held.operator is Operator.DOES_NOT_EXIST:
-        return need.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
-    both = held & need
-    return (both.complement, both.values, both.gte, both.lte) == (held.complement, held.values, held.gte, held.lte)
-
-
 def plan_of(
-    *objects: Mapping[str, Any], types: Iterable[InstanceType] | None = None, spec: LabelSpec | None = None
+    *objects: Mapping[str, Any],
+    types: Iterable[InstanceType] | None = None,
+    spec: LabelSpec | None = None,
+    **policy: Any,
 ) -> Plan:
     """The plan for a cluster of these API objects, found to be sound."""
     snapshot = Snapshot.from_objects(objects)
     catalog = make_catalog(snapshot, types, spec)
-    plan = solve(snapshot, catalog)
+    plan = solve(snapshot, catalog, **policy)
     assert violations(plan, snapshot, catalog, snapshot.to_place) == []
     return plan

@@ -16,7 +16,6 @@ from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
-from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
 from karpy.objects.kinds import NODE, NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
@@ -151,7 +150,7 @@ class Disruption:
             why = command.reason.value
             shared.recorder.normal(NODE, node.metadata, "DisruptionTerminating", f"Disrupting Node: {why}")
             shared.recorder.normal(NODE_CLAIM, claim.metadata, "DisruptionTerminating", f"Disrupting NodeClaim: {why}")
-            self._delete(claim)
+            shared.delete_claim(claim)
         self._under_way = None
         return Result(0)
 
@@ -167,12 +166,14 @@ class Disruption:
         """Take taint and condition off nodes that no command is about (any more)."""
         for view in self._shared.state.snapshot().nodes:
             claim, node = view.claim, view.node
-            if claim is None or node is None or view.is_leaving or not claim.is_true(DISRUPTION_REASON):
+            if claim is None or node is None or view.is_leaving or not self._shared.serves(claim):
                 continue
             taints = [taint for taint in node.spec.taints if not taint.matches(DISRUPTED)]
-            self._patch_taints(node, taints)
+            if len(taints) < len(node.spec.taints):
+                self._patch_taints(node, taints)
             kept = tuple(condition for condition in claim.conditions if condition.type != DISRUPTION_REASON)
-            self._shared.patch_claim_status(claim, kept)
+            if len(kept) < len(claim.conditions):
+                self._shared.patch_claim_status(claim, kept)
 
     def _members(self, command: Command) -> Iterable[tuple[NodeClaim, Node]]:
         for name in command.claims:
@@ -191,13 +192,6 @@ class Disruption:
             "spec": {"taints": to_wire(taints)},
         }
         self._shared.kube.patch(NODE, node.name, patch)
-
-    def _delete(self, claim: NodeClaim) -> None:
-        try:
-            self._shared.kube.delete(NODE_CLAIM, claim.name, uid=claim.metadata.uid)
-        except KubeError as error:
-            if not error.not_found:
-                raise
 
 
 def _next_release(snapshot: Snapshot, now: float) -> float:

@@ -88,7 +88,7 @@ class NodeClaimLifecycle:
                 return Result(retry)
             case GiveUp(reason, message):
                 shared.log.error(message, NodeClaim=claim.name, reason=reason)
-                self._delete(claim)
+                self._shared.delete_claim(claim)
             case Settled(consolidatable, retry):
                 self._settle(claim, consolidatable=consolidatable)
                 return Result(retry)
@@ -122,7 +122,7 @@ class NodeClaimLifecycle:
             message = f"NodeClaim {claim.name} event: {error}"
             shared.recorder.warning(NODE_CLAIM, claim.metadata, reason, message)
             shared.log.error("failed launching nodeclaim", NodeClaim=claim.name, error=str(error))
-            self._delete(claim)
+            self._shared.delete_claim(claim)
             return
         except ProviderError as error:
             reason = error.reason if isinstance(error, CreateFailed) else "LaunchFailed"
@@ -131,7 +131,12 @@ class NodeClaimLifecycle:
         # Labels first: a claim that is launched is known by them from then on.
         merged = {**instance.labels, **claim.labels}
         patch = {"metadata": {"labels": merged, "annotations": dict(instance.annotations) or None}}
-        raw = shared.kube.patch(NODE_CLAIM, claim.name, patch)
+        try:
+            raw = shared.kube.patch(NODE_CLAIM, claim.name, patch)
+        except KubeError as error:
+            if error.not_found:  # the claim went meanwhile, and nothing else would ever end its instance
+                provider.delete(instance.provider_id)
+            raise
         fresh = NodeClaim.from_dict(raw)
         self._shared.set_condition(
             fresh,
@@ -165,13 +170,6 @@ class NodeClaimLifecycle:
         return provider.create(claim, node_class, found)
 
     # The end
-
-    def _delete(self, claim: NodeClaim) -> None:
-        try:
-            self._shared.kube.delete(NODE_CLAIM, claim.name, uid=claim.metadata.uid)
-        except KubeError as error:
-            if not error.not_found:
-                raise
 
     def _release(self, claim: NodeClaim, provider: CloudProvider) -> Result:
         """Node first (its finalizer drains it), then the instance, then the claim (core specification 4.12)."""

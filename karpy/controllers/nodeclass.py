@@ -10,7 +10,7 @@ from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.shared import Shared, conditions_patch
 from karpy.errors import ProviderError
 from karpy.objects.kinds import Kind
-from karpy.objects.meta import Condition, ObjectMeta, decode, set_condition
+from karpy.objects.meta import Condition, ObjectMeta, decode, readable_conditions, set_condition
 from karpy.objects.nodepool import NodeClassRef
 
 __all__ = ["NodeClassStatusWriter"]
@@ -39,13 +39,15 @@ class NodeClassStatusWriter:
         try:
             found = provider.resolve(raw)
         except ProviderError as error:
+            if error.retryable:
+                raise  # what was known stays; the loop tries again
             found = NodeClassStatus(False, "ResolutionFailed", str(error))
         self._write(raw, found)
         return Result(_REFRESH_S)
 
     def _write(self, raw: Any, found: NodeClassStatus) -> None:
         status = raw.get("status") or {}
-        known = tuple(decode(condition, Condition) for condition in status.get("conditions") or ())
+        known = readable_conditions(status.get("conditions"))
         new = Condition("Ready", "True", "Ready", "")
         if not found.ready:
             new = Condition("Ready", "False", found.reason or "NotReady", found.message)

@@ -12,7 +12,7 @@ from karpy.controllers.shared import Shared, conditions_patch
 from karpy.errors import ProviderError
 from karpy.lifecycle.conditions import with_condition
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
-from karpy.objects.meta import Condition, ObjectMeta, decode
+from karpy.objects.meta import Condition, ObjectMeta, decode, readable_conditions
 from karpy.objects.nodepool import NodePool
 from karpy.objects.watchevent import WatchEvent
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
@@ -95,12 +95,16 @@ class PoolStatus:
     def _node_class_ready(self, pool: NodePool, provider: CloudProvider | None) -> Condition:
         raw = self._shared.state.node_class(pool.node_class)
         if raw is None or provider is None:
-            return Condition(NODE_CLASS_READY, "False", "NodeClassNotFound", "NodeClass not found on cluster")
+            ref = pool.node_class
+            message = f"NodeClass not found on cluster ({ref.kind or 'NodeClass'}={ref.name})"
+            return Condition(NODE_CLASS_READY, "False", "NodeClassNotFound", message)
         if raw["metadata"].get("deletionTimestamp") and self._kind != PROVISIONER:
             return Condition(NODE_CLASS_READY, "False", "NodeClassTerminating", "NodeClass is Terminating")
         try:
             status = provider.resolve(raw)
         except ProviderError as error:
+            if error.retryable:
+                raise  # what was known stays; the loop tries again
             return Condition(NODE_CLASS_READY, "Unknown", "NodeClassReadinessUnknown", str(error))
         if status.ready:
             return Condition(NODE_CLASS_READY, "True", NODE_CLASS_READY, "")
@@ -111,8 +115,7 @@ class PoolStatus:
         shared = self._shared
         meta = decode(invalid.raw["metadata"], ObjectMeta)
         message = str(invalid.error)
-        raw_conditions = (invalid.raw.get("status") or {}).get("conditions") or ()
-        known = tuple(decode(condition, Condition) for condition in raw_conditions)
+        known = readable_conditions((invalid.raw.get("status") or {}).get("conditions"))
         failed = Condition(VALIDATION_SUCCEEDED, "False", "NodePoolValidationFailed", message)
         conditions = with_condition(known, failed, (VALIDATION_SUCCEEDED,), now=shared.clock.now())
         if conditions != known:

@@ -37,6 +37,9 @@ class PodEvents:
             return ()
         node_name = spec.get("nodeName", "")
         finished = event.object.get("status", {}).get("phase") in ("Succeeded", "Failed")
+        if event.type is EventType.ADDED and node_name:
+            self._seen[key] = (True, finished, "deletionTimestamp" in metadata)
+            return ()  # it was there before we looked
         now_is = (bool(node_name), finished, "deletionTimestamp" in metadata)
         before = self._seen.get(key)
         self._seen[key] = now_is
@@ -50,7 +53,7 @@ class PodEvents:
         shared = self._shared
         claim = shared.state.claim(request.name)
         now = shared.clock.now()
-        if claim is None or claim.metadata.is_deleting:
+        if claim is None or claim.metadata.is_deleting or not shared.serves(claim):
             return DONE
         if claim.last_pod_event is not None and now - parse_time(claim.last_pod_event) < _DEDUPE_S:
             return DONE

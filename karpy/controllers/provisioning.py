@@ -8,6 +8,7 @@ import attrs
 
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.shared import Shared
+from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
 from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta, decode
@@ -94,8 +95,7 @@ class Provisioner:
         plan = solve(snapshot, catalog, max_instance_types=shared.settings.max_instance_types)
         shared.on_decision(shared.clock.now(), plan)
         pods = {pod.key: pod for pod in snapshot.to_place}
-        for launch in plan.launches:
-            self._launch(launch, pods)
+        failed = [error for launch in plan.launches if (error := self._try_launch(launch, pods)) is not None]
         for nomination in plan.nominations:
             view = snapshot.node(nomination.node)
             if view is not None and view.claim is not None:
@@ -114,6 +114,19 @@ class Provisioner:
                     f"Failed to schedule pod, {part.reason}",
                     repeat_s=300,
                 )
+        if failed:
+            raise failed[0]
+
+    def _try_launch(self, launch: Launch, pods: dict[str, Pod]) -> KubeError | None:
+        """Create the claim. A refusal is told on the pool and does not stop the other launches."""
+        try:
+            self._launch(launch, pods)
+        except KubeError as error:
+            pool, message = launch.pool, f"Failed to create NodeClaim: {error}"
+            self._shared.recorder.warning(pool.origin, pool.metadata, "FailedCreate", message)
+            self._shared.log.error("creating nodeclaim failed", NodePool=pool.name, error=str(error))
+            return error
+        return None
 
     def _launch(self, launch: Launch, pods: dict[str, Pod]) -> None:
         """Create the claim, and know of it at once: the next pass must not launch for the same pods again."""

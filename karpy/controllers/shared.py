@@ -9,6 +9,7 @@ import attrs
 
 from karpy.clock import Clock
 from karpy.cloud.routing import Clouds
+from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.lifecycle.conditions import with_condition
@@ -38,6 +39,18 @@ class Shared:
     on_decision: Callable[[float, Any], None]
     log: Any
     """A structlog logger."""
+
+    def serves(self, claim: NodeClaim) -> bool:
+        """Whether one of our clouds launched this claim. Another autoscaler's claims and nodes are left alone."""
+        return self.clouds.serving(claim.node_class) is not None
+
+    def delete_claim(self, claim: NodeClaim) -> None:
+        """Ask for the claim's end; that it is gone already is no failure."""
+        try:
+            self.kube.delete(NODE_CLAIM, claim.name, uid=claim.metadata.uid)
+        except KubeError as error:
+            if not error.not_found:
+                raise
 
     def set_condition(self, claim: NodeClaim, condition: Condition, **fields: Any) -> None:
         """Write one condition of a claim and what depends on it, unless it says so already.

@@ -10,7 +10,7 @@ from karpy.controllers.shared import Shared
 from karpy.errors import KubeError, NodeClaimNotFound
 from karpy.lifecycle.step import Drain
 from karpy.lifecycle.termination import drain, termination_patch
-from karpy.objects.kinds import NODE, NODE_CLAIM, POD
+from karpy.objects.kinds import NODE, POD
 from karpy.objects.meta import Condition
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import DISRUPTION_REASON, DRAINED, INSTANCE_TERMINATING, NodeClaim
@@ -49,8 +49,10 @@ class NodeTermination:
         if labels.TERMINATION_FINALIZER not in node.metadata.finalizers:
             return DONE
         claim = shared.state.claim_of(node)
+        if claim is not None and not shared.serves(claim):
+            return DONE
         if claim is not None and not claim.metadata.is_deleting:
-            shared.kube.delete(NODE_CLAIM, claim.name, uid=claim.metadata.uid)
+            shared.delete_claim(claim)
         if self._is_orphan(node, claim):
             return self._let_go(node, claim)
         patch = termination_patch(node)
@@ -86,15 +88,12 @@ class NodeTermination:
         return Result(_BLOCKED_RETRY_S if blocked else _DRAIN_RETRY_S)
 
     def _evict(self, pod: Pod, claim: NodeClaim | None) -> bool:
-        """Ask the API server; False when a PodDisruptionBudget forbids it for now."""
+        """Ask the API server; False when it refuses for now, be it for a PodDisruptionBudget or for two (a 500)."""
         try:
             self._shared.kube.evict(pod.metadata.name, pod.metadata.namespace, uid=pod.metadata.uid)
         except KubeError as error:
-            if error.not_found or error.code == 409:
-                return True  # gone already, or another pod of that name by now
-            if error.code == 429:
-                return False
-            raise
+            # Gone already, or another pod of that name by now: nothing is left to evict.
+            return error.not_found or error.code == 409
         why = claim.condition(DISRUPTION_REASON) if claim is not None else None
         reason = (why.reason if why is not None else None) or "Forceful Termination"
         self._shared.recorder.normal(POD, pod.metadata, "Evicted", f"Evicted pod: {reason}")

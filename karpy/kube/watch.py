@@ -6,6 +6,7 @@ What comes out is a gapless story: every object that appears, changes or vanishe
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject, Watch
@@ -16,13 +17,23 @@ __all__ = ["Reflector"]
 
 
 class Reflector:
-    """Keeps ``objects`` (by namespace and name) equal to the server's and hands every change to ``sink``."""
+    """Keeps ``objects`` (by namespace and name) equal to the server's and hands every change to ``sink``.
 
-    def __init__(self, client: KubeClient, kind: Kind, sink: Callable[[WatchEvent], None]) -> None:
+    ``listed`` hears the keys of everything that a list call showed: who took in objects by other ways can drop what is gone.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        kind: Kind,
+        sink: Callable[[WatchEvent], None],
+        listed: Callable[[Kind, AbstractSet[str]], None] | None = None,
+    ) -> None:
         self.kind = kind
         self.objects: dict[tuple[str, str], RawObject] = {}
         self._client = client
         self._sink = sink
+        self._listed = listed
         self._watch: Watch | None = None
 
     def poll(self) -> int:
@@ -61,6 +72,8 @@ class Reflector:
                 events.append(WatchEvent(EventType.MODIFIED, self.kind, obj))
         for event in events:
             self._take(event)
+        if self._listed is not None:
+            self._listed(self.kind, {f"{namespace}/{name}" if namespace else name for namespace, name in fresh})
         return len(events)
 
     def _take(self, event: WatchEvent) -> None:

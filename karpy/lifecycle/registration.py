@@ -15,9 +15,12 @@ __all__ = ["registration_patch"]
 
 
 def registration_patch(claim: NodeClaim, node: Node) -> dict[str, Any]:
-    """The merge patch that registers ``node`` for ``claim``. What the claim says wins over what the kubelet set."""
+    """The merge patch that registers ``node`` for ``claim``. What the claim says wins over what the kubelet set.
+
+    Taints are given once: a start-up taint that was taken off since does not come back when the patch is made again.
+    """
     taints = [taint for taint in node.spec.taints if not taint.matches(UNREGISTERED)]
-    if node.labels.get(labels.DO_NOT_SYNC_TAINTS) != "true":
+    if node.labels.get(labels.DO_NOT_SYNC_TAINTS) != "true" and not node.is_registered:
         taints = list(merge_taints(merge_taints(taints, claim.taints), claim.startup_taints))
     owner = OwnerReference(
         NODE_CLAIM.kind, claim.name, claim.metadata.uid, NODE_CLAIM.api_version, block_owner_deletion=True

@@ -22,6 +22,7 @@ __all__ = [
     "decode",
     "describe",
     "find_condition",
+    "readable_conditions",
     "set_condition",
     "to_wire",
 ]
@@ -109,6 +110,17 @@ class Condition(Wire, frozen=True):
 
 def find_condition(conditions: Sequence[Condition], type_: str) -> Condition | None:
     return next((condition for condition in conditions if condition.type == type_), None)
+
+
+def readable_conditions(raw: Sequence[Mapping[str, Any]] | None) -> tuple[Condition, ...]:
+    """The conditions of a raw status; one that cannot be read is left out, and so will be written anew."""
+    found = []
+    for each in raw or ():
+        try:
+            found.append(decode(each, Condition))
+        except InvalidObject:
+            continue
+    return tuple(found)
 
 
 def set_condition(conditions: Sequence[Condition], new: Condition, *, now: float) -> tuple[Condition, ...]:

@@ -9,10 +9,11 @@ import attrs
 import msgspec
 
 from karpy import labels
+from karpy.clock import parse_time
 from karpy.errors import InvalidObject
 from karpy.objects.duration import format_duration, parse_duration, parse_optional_duration
 from karpy.objects.kinds import NODE_CLAIM
-from karpy.objects.meta import Condition, ObjectMeta, OwnerReference, Wire, decode, describe, find_condition, to_wire
+from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe, find_condition, to_wire
 from karpy.objects.nodepool import DEFAULT_EXPIRE_AFTER_S, NodeClassRef, WireRequirement, at, read_requirements
 from karpy.requirements import Requirements
 from karpy.resources import Resources
@@ -146,6 +147,8 @@ class _WireClaim(Wire, frozen=True):
 
 def _build(wire: _WireClaim) -> NodeClaim:
     spec, status = wire.spec, wire.status
+    if status.last_pod_event_time is not None:
+        at("status.lastPodEventTime", parse_time, status.last_pod_event_time)
     expire, grace = spec.expire_after, spec.termination_grace_period
     return NodeClaim(
         name=wire.metadata.name,
@@ -167,8 +170,3 @@ def _build(wire: _WireClaim) -> NodeClaim:
         last_pod_event=status.last_pod_event_time,
         conditions=status.conditions,
     )
-
-
-def owned_by(pool_kind: str, api_version: str, name: str, uid: str) -> OwnerReference:
-    """The owner reference that ties a claim to its pool."""
-    return OwnerReference(pool_kind, name, uid, api_version, block_owner_deletion=True)

@@ -117,4 +117,5 @@ class LiveView:
         self._live.console.print(text, highlight=False, soft_wrap=True)
 
     def end(self, summary: Summary) -> None:
+        self._live.stop()  # what comes now stands below the last frame
         self.say("\n" + summary.to_text())

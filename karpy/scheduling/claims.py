@@ -23,7 +23,7 @@ from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import Daemon, DaemonGroup, daemon_groups
 from karpy.scheduling.instances import PricedType, TypeColumns, columns
 from karpy.scheduling.plan import Launch
-from karpy.scheduling.ports import HostPort
+from karpy.scheduling.ports import HostPort, clash
 from karpy.taints import Taint, untolerated
 
 __all__ = ["PlannedClaim", "Shape", "Template", "templates_for"]
@@ -83,9 +83,9 @@ class Template:
     def __init__(self, pool: NodePool, catalog: Catalog, daemons: Sequence[Daemon], strict_min_values: bool) -> None:
         self.pool = pool
         self.strict_min_values = strict_min_values
-        self.labels: LabelSpec = catalog.labels
         self.taints: tuple[Taint, ...] = pool.taints
         self.columns: TypeColumns = columns(catalog.types[pool.name])
+        self.labels: LabelSpec = self.columns.known_to(catalog.labels)
         node_class = labels.node_class_label(pool.node_class.group, pool.node_class.kind)
         named = Requirement.in_(node_class, pool.node_class.name)
         self.requirements = pool.template_requirements & Requirements((named,))
@@ -113,6 +113,14 @@ class Template:
                 held &= self.columns.fitting(name, amounts[name] + group.overhead.get(name, 0))
             fits |= held
         return fits
+
+    def leaving_free(self, ports: Sequence[HostPort]) -> int:
+        """Types whose daemons take none of these host ports."""
+        found = 0
+        for group in self.groups:
+            if not clash(ports, group.ports):
+                found |= group.mask
+        return found
 
     def least_overhead(self, mask: int) -> Resources:
         """What daemons take at least, on whichever type of ``mask``."""
@@ -145,10 +153,14 @@ class PlannedClaim:
         """Put one pod here as the first of ``options`` for which some instance type still holds everything."""
         amounts = self.amounts
         grown = {name: amounts.get(name, 0) + amount for name, amount in pod_class.amounts}
+        wanted = pod_class.constraints.ports
         for shape in options:
             template = shape.template
-            mask = template.fitting(self.mask & shape.mask, grown, grown)
-            if mask and not (shape.min_values and template.strict_min_values and shape.too_uniform(mask)):
+            allowed = self.mask & shape.mask
+            if wanted:
+                allowed &= template.leaving_free(wanted)
+            mask = template.fitting(allowed, grown, grown)
+            if mask and not (shape.min_values and self._too_uniform(shape, mask)):
                 amounts.update(grown)
                 self.mask = mask
                 self.shape = shape
@@ -156,6 +168,16 @@ class PlannedClaim:
                 self.ports += pod_class.constraints.ports
                 return True
         return False
+
+    def _too_uniform(self, shape: Shape, mask: int) -> bool:
+        """Whether ``minValues`` refuses a pod. As best effort it gives way for the first pod, and later keeps what it has."""
+        if self.pods and not shape.template.strict_min_values:
+            found = shape.template.columns
+            return any(
+                found.different_values(key, mask) < min(least, found.different_values(key, self.mask))
+                for key, least in shape.min_values
+            )
+        return shape.template.strict_min_values and shape.too_uniform(mask)
 
     def largest_capacity(self, names: Iterable[str]) -> Resources:
         """The most that this machine may turn out to count against a pool's limits."""

@@ -100,7 +100,7 @@ def _fingerprint(pod: Pod, volumes: PodVolumes) -> bytes:
     """Equal for pods with equal constraints. Terms about pods depend on the pod's own namespace and labels."""
     spec = pod.spec
     ports = host_ports(spec)
-    reachable = [] if volumes.alternatives == _NO_VOLUMES.alternatives else [r.to_selectors() for r in volumes.alternatives]
+    reachable = [each.to_selectors() for each in volumes.alternatives] if any(volumes.alternatives) else []
     alone = (spec.node_selector, spec.tolerations, [str(port) for port in ports], reachable)
     if spec.affinity is None and not spec.topology_spread_constraints:
         return msgspec.msgpack.encode(alone, order="sorted") if any(alone) else b""

@@ -228,7 +228,8 @@ def _spread_term(constraint: TopologySpreadConstraint, pod: Pod, own_nodes: tupl
         max_skew=constraint.max_skew,
         min_domains=constraint.min_domains,
         nodes=own_nodes if honors_affinity else (Requirements(),),
-        tolerations=pod.spec.tolerations if constraint.node_taints_policy == "Honor" else None,
+        # A taint that is a preference keeps no pod away for certain, so nodes with it count.
+        tolerations=(*pod.spec.tolerations, _BEARS_PREFERENCE) if constraint.node_taints_policy == "Honor" else None,
     )
 
 

@@ -13,6 +13,7 @@ from karpy.requirements import Requirements
 from karpy.resources import Resources, total
 from karpy.scheduling.constraints import Constraints, constraints_of
 from karpy.scheduling.instances import TypeColumns
+from karpy.scheduling.ports import HostPort
 from karpy.state.snapshot import NodeView
 from karpy.taints import Taint, untolerated
 
@@ -29,10 +30,11 @@ class Daemon:
 
 @attrs.frozen(eq=False)
 class DaemonGroup:
-    """Instance types (a mask) on which exactly the same daemons will run, and what these need together."""
+    """Instance types (a mask) on which exactly the same daemons will run, and what these take together."""
 
     mask: int
     overhead: Resources
+    ports: tuple[HostPort, ...] = ()
 
 
 def daemons_of(daemon_sets: Iterable[DaemonSet]) -> tuple[Daemon, ...]:
@@ -64,9 +66,14 @@ def daemon_groups(
             split.append((held & mask, (*members, daemon)))
             split.append((held & ~mask, members))
         groups = [(held, members) for held, members in split if held]
-    found = ((held, total(member.pod.requests for member in members)) for held, members in groups)
+    return tuple(_group(held, members, columns) for held, members in groups)
+
+
+def _group(held: int, members: Sequence[Daemon], columns: TypeColumns) -> DaemonGroup:
+    overhead = total(member.pod.requests for member in members)
+    ports = tuple(port for member in members for port in member.constraints[0].ports)
     # A type that does not even hold its daemons is in no group: pods that ask for little would crowd them out.
-    return tuple(DaemonGroup(held & columns.fitting_all(overhead), overhead) for held, overhead in found)
+    return DaemonGroup(held & columns.fitting_all(overhead), overhead, ports)
 
 
 def _types_for(

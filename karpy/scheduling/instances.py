@@ -16,6 +16,7 @@ from typing import NamedTuple
 import attrs
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price
+from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import NEGATIVE, Requirement, Requirements
 
 __all__ = ["OfferingChoice", "PricedType", "TypeColumns", "bits", "columns"]
@@ -71,6 +72,12 @@ class TypeColumns:
         offering_keys = {key for t in self.types for o in t.offerings for key in o.requirements}
         self.offering_keys = frozenset(offering_keys)
         self._offerings = _group_offerings(self.types)
+
+    def known_to(self, spec: LabelSpec) -> LabelSpec:
+        """``spec`` without the keys of other clouds: a key that no type here defines will not be on a node unless a pool puts it
+        there."""
+        here = CORE_LABELS.well_known | self._by_requirement.keys() | self.offering_keys
+        return attrs.evolve(spec, well_known=spec.well_known & here)
 
     def allowing(self, requirements: Requirements) -> int:
         """Types whose own requirements intersect these."""

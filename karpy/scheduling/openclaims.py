@@ -74,7 +74,7 @@ class OpenClaims:
         rung.record_claim(number, claim.shape, self._well_known)
 
     def place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
-        """Put the pod on the claim with the fewest pods among those that can take it."""
+        """Put the pod on the claim that the packing tries first, of those that can take it."""
         if not self.claims:
             return False
         if rung.host_affinities and hosts_of(rung.host_affinities):

@@ -11,6 +11,7 @@ import attrs
 
 from karpy.cloud.instancetype import Price
 from karpy.objects.nodepool import NodePool
+from karpy.objects.pod import Pod
 from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy.scheduling.instances import PricedType
@@ -145,22 +146,24 @@ class Plan:
         launched = sum(len(launch.pods) for launch in self.launches)
         return launched + sum(len(nomination.pods) for nomination in self.nominations)
 
-    def outcome(self, pod: str) -> Launch | Nomination | Unschedulable | None:
-        """What became of the pod of this key (``namespace/name``); None when it was not part of the solve."""
-        found: Launch | Nomination | Unschedulable | None = self._by_pod.get(pod)
+    def outcome(self, pod: Pod | str) -> Launch | Nomination | Unschedulable | None:
+        """What became of a pod, given itself or by its key (``namespace/name``); None when it was not part of the solve."""
+        found: Launch | Nomination | Unschedulable | None = self._by_pod.get(pod if isinstance(pod, str) else pod.key)
         return found
 
-    def explain(self, pod: str) -> str:
+    def explain(self, pod: Pod | str) -> str:
         """Why this pod goes where it goes, or why it waits."""
         found = self.outcome(pod)
+        pod = pod if isinstance(pod, str) else pod.key
         if found is None:
             return f"pod {pod} was not part of this plan"
         if isinstance(found, Nomination):
             return f"pod {pod} fits node {found.node}, which is there already"
         if isinstance(found, Launch):
             return f"pod {pod} gets a new node: {found.explain()}"
-        lines = [f"pod {pod} cannot be placed: {found.reason}", *(f"  {refusal}" for refusal in found.refusals)]
-        return "\n".join(lines)
+        if len(found.refusals) < 2:
+            return f"pod {pod} cannot be placed: {found.reason}"
+        return "\n".join((f"pod {pod} cannot be placed:", *(f"  {refusal}" for refusal in found.refusals)))
 
 
 def _index(plan: Plan) -> dict[str, Any]:

@@ -8,23 +8,26 @@ import attrs
 
 from karpy.errors import InvalidObject
 from karpy.objects.pod import LabelSelector, SelectorRequirement
-from karpy.requirements import Requirement, Requirements
+from karpy.requirements import Requirement
 
 __all__ = ["PodSelector", "pod_selector"]
 
 
 @attrs.frozen(cache_hash=True)
 class PodSelector:
-    """Pods of ``namespaces`` whose labels satisfy ``wanted``; ``wanted`` None is satisfied by none."""
+    """Pods of ``namespaces`` whose labels satisfy each of ``wanted``; ``wanted`` None is satisfied by none.
+
+    Requirements on one key are not joined: what holds of a pod without the label could no longer be told.
+    """
 
     namespaces: frozenset[str]
-    wanted: Requirements | None
+    wanted: frozenset[Requirement] | None
 
     def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
         if self.wanted is None or namespace not in self.namespaces:
             return False
-        for key, requirement in self.wanted.items():
-            value = labels.get(key)
+        for requirement in self.wanted:
+            value = labels.get(requirement.key)
             if not (_holds_without(requirement) if value is None else requirement.has(value)):
                 return False
         return True
@@ -58,10 +61,12 @@ def pod_selector(
         return PodSelector(held, None)
     wanted += [Requirement.in_(key, own_labels[key]) for key in match_keys if key in own_labels]
     wanted += [Requirement.not_in(key, own_labels[key]) for key in mismatch_keys if key in own_labels]
-    return PodSelector(held, Requirements(wanted))
+    return PodSelector(held, frozenset(wanted))
 
 
 def _parse(expression: SelectorRequirement) -> Requirement:
     if expression.operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
         raise InvalidObject(f"unknown operator {expression.operator!r}", path="operator")
+    if bool(expression.values) != (expression.operator in ("In", "NotIn")):
+        raise InvalidObject(f"{expression.operator} with {len(expression.values)} values", path="values")
     return Requirement.parse(expression.key, expression.operator, expression.values)

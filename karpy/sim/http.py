@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 from aiohttp import web
@@ -121,7 +121,9 @@ class ApiServerHttp:
             self._loop.close()
 
     async def _start(self) -> web.ServerRunner:
-        runner = web.ServerRunner(web.Server(self._handle, access_log=None), shutdown_timeout=0.1)
+        runner = web.ServerRunner(
+            web.Server(self._handle, access_log=None, request_factory=self._request), shutdown_timeout=0.1
+        )
         await runner.setup()
         await web.SockSite(runner, self._socket).start()
         return runner
@@ -140,14 +142,19 @@ class ApiServerHttp:
         self._socket.close()
         await self._loop.shutdown_asyncgens()
 
+    def _request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+        """A request whose body may be as large as a real API server takes it."""
+        return web.BaseRequest(message, payload, protocol, writer, task, self._loop, client_max_size=_LARGEST_BODY + 1)
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         headers = request.headers
-        if request.content_length is not None and request.content_length > _LARGEST_BODY:
+        try:
+            body = await request.read() if request.can_read_body else b""
+        except web.HTTPRequestEntityTooLarge:
             too_large = KubeError(
                 "Request entity too large: limit is 3145728", code=413, reason="RequestEntityTooLarge"
             )
             return _response(Answer(413, encode(status_object(too_large))))
-        body = await request.read() if request.can_read_body else b""
         answer = self._rest.handle(
             Request(
                 request.method,

@@ -10,11 +10,12 @@ import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 
 import attrs
 
 from karpy.controllers.base import Controller, Request, Source
-from karpy.errors import InternalError, KubeError, ProviderError, Throttled
+from karpy.errors import InternalError, KarpyError, KubeError, Throttled
 from karpy.kube.client import KubeClient, RawObject
 from karpy.kube.watch import Reflector
 from karpy.objects.kinds import Kind
@@ -48,6 +49,7 @@ class _Feed:
 
     reflector: Reflector
     listeners: list[Listener] = attrs.field(factory=list)
+    retainers: list[Callable[[Kind, AbstractSet[str]], None]] = attrs.field(factory=list)
     sources: list[tuple[_Seat, Source]] = attrs.field(factory=list)
     resting_until: float = 0.0
     rest_s: float = FIRST_WATCH_BACKOFF_S
@@ -105,11 +107,19 @@ class Loop:
     def _feed(self, kind: Kind) -> _Feed:
         feed = self._feeds.get(kind)
         if feed is None:
-            feed = _Feed(Reflector(self._kube, kind, self._take))
+            feed = _Feed(Reflector(self._kube, kind, self._take, self._listed))
             self._feeds[kind] = feed
         return feed
 
+    def on_list(self, kind: Kind, listener: Callable[[Kind, AbstractSet[str]], None]) -> None:
+        """Call ``listener`` with the keys of all objects of ``kind`` whenever they were listed anew after a gap."""
+        self._feed(kind).retainers.append(listener)
+
     # Events
+
+    def _listed(self, kind: Kind, keys: AbstractSet[str]) -> None:
+        for retain in self._feeds[kind].retainers if kind in self._feeds else ():
+            retain(kind, keys)
 
     def _take(self, event: WatchEvent) -> None:
         feed = self._feeds[event.kind]
@@ -217,7 +227,9 @@ class Loop:
         seat.due.pop(request, None)
         try:
             result = seat.controller.reconcile(request)
-        except (KubeError, ProviderError) as error:
+        except InternalError:
+            raise  # a bug of ours must be seen
+        except KarpyError as error:
             self._back_off(seat, request, error)
             return
         seat.failures.pop(request, None)
@@ -229,7 +241,7 @@ class Loop:
         else:
             self._set_timer(seat, request, self._clock.now() + after)
 
-    def _back_off(self, seat: _Seat, request: Request, error: KubeError | ProviderError) -> None:
+    def _back_off(self, seat: _Seat, request: Request, error: KarpyError) -> None:
         self.errors[seat.controller.name, type(error).__name__] += 1
         self.last_error = f"{seat.controller.name} {request.namespace}/{request.name}: {error}"
         failures = seat.failures.get(request, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 from karpy.cloud.model import CloudModel
@@ -40,6 +41,8 @@ _STOP_CHECK_S = 0.2
 
 class _State(Protocol):
     def apply(self, event: WatchEvent) -> Any: ...
+
+    def retain(self, kind: Kind, keys: AbstractSet[str]) -> Any: ...
 
 
 class Autoscaler(Protocol):
@@ -121,6 +124,7 @@ class World:
         """Feed an autoscaler's state and run its controllers."""
         for kind in autoscaler.kinds:
             self.loop.subscribe(kind, autoscaler.state.apply)
+            self.loop.on_list(kind, autoscaler.state.retain)
         for controller in autoscaler.controllers:
             self.loop.add(controller)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import attrs
@@ -11,7 +12,7 @@ import attrs
 from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
-from karpy.objects.meta import decode
+from karpy.objects.meta import ObjectMeta, decode
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool, at
@@ -123,6 +124,19 @@ class ClusterState:
                 self._take(event.kind, key, None)
                 self._unreadable[event.kind, key] = error
 
+    def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
+        """Only these objects of ``kind`` exist: drop claims that were taken in when they were created and are gone since.
+
+        Called after a list. All other objects come by watch events alone, which tell of their end.
+        """
+        if kind != kinds.NODE_CLAIM:
+            return
+        with self._lock:
+            for name in [name for name in self._claims if name not in keys]:
+                self._version += 1
+                self._snapshot = None
+                self._take_claim(name, None)
+
     def _take(self, kind: Kind, key: str, raw: Mapping[str, Any] | None) -> None:
         if kind == kinds.POD:
             self._take_pod(key, None if raw is None else decode(raw, Pod))
@@ -193,6 +207,8 @@ class ClusterState:
 
     def _take_claim(self, name: str, claim: NodeClaim | None) -> None:
         old = self._claims.get(name)
+        if old is not None and claim is not None and _is_older(claim.metadata, old.metadata):
+            return  # the watch is behind what a controller wrote and took in itself
         self._views.pop(name, None)
         if old is not None:
             self._claim_names.remove(old.provider_id, name)
@@ -340,10 +356,15 @@ class ClusterState:
         return view
 
     def _kinds_for(self, pool: NodePool) -> tuple[Kind, ...]:
-        """Node class kinds in the order in which a bare name is looked up: a Provisioner means those of its own time."""
-        if pool.origin != kinds.PROVISIONER:
-            return self.node_class_kinds
-        return tuple(sorted(self.node_class_kinds, key=lambda kind: "alpha" not in kind.version))
+        """Node class kinds in the order in which a bare name is looked up: first those of the cloud whose labels the pool asks
+        for; a Provisioner means those of its own time."""
+        domains = {key.partition("/")[0] for key in pool.template_requirements}
+        is_old = pool.origin == kinds.PROVISIONER
+
+        def rank(kind: Kind) -> tuple[bool, bool]:
+            return kind.group not in domains, is_old and "alpha" not in kind.version
+
+        return tuple(sorted(self.node_class_kinds, key=rank))
 
     def _resolved(self, pool: NodePool) -> NodePool:
         """``pool`` with group and kind of its node class filled in."""
@@ -370,6 +391,12 @@ def _read_pool(kind: Kind, name: str, raw: Mapping[str, Any]) -> NodePool | Inva
         return _POOL_READERS[kind](raw)
     except InvalidObject as error:
         return InvalidPool(name, kind, raw, error)
+
+
+def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
+    """Whether ``new`` is an earlier version of the same object, as far as versions can be compared."""
+    versions = (new.resource_version, known.resource_version)
+    return new.uid == known.uid and all(map(str.isdigit, versions)) and int(versions[0]) < int(versions[1])
 
 
 def _check_readable(node: Node) -> None:

@@ -1,10 +1,11 @@
 """A frozen picture of the cluster: what deciders look at.
 
-Pictures share what did not change between them, so taking one costs what changed since the last.
+Pictures share the views of machines that did not change between them, so little is worked out again.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -207,7 +208,15 @@ class Snapshot:
 
         return ClusterState.of(objects, tuple(node_class_kinds)).snapshot()
 
-    @property
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, NodeView]:
+        return {view.name: view for view in reversed(self.nodes)}
+
+    @functools.cached_property
+    def _by_claim(self) -> Mapping[str, NodeView]:
+        return {view.claim.name: view for view in reversed(self.nodes) if view.claim is not None}
+
+    @functools.cached_property
     def to_place(self) -> tuple[Pod, ...]:
         """Pods that want a place: those that kube-scheduler gave up, and those that leave with their node.
 
@@ -225,11 +234,11 @@ class Snapshot:
 
     def node(self, name: str) -> NodeView | None:
         """The view of this name: a node's, or a claim's that has not joined."""
-        return next((view for view in self.nodes if view.name == name), None)
+        return self._by_name.get(name)
 
     def machine(self, claim: str) -> NodeView | None:
         """The view of the machine that this claim stands for."""
-        return next((view for view in self.nodes if view.claim is not None and view.claim.name == claim), None)
+        return self._by_claim.get(claim)
 
     def pool(self, name: str) -> NodePool | None:
         return next((pool for pool in self.pools if pool.name == name), None)

@@ -116,9 +116,11 @@ def test_a_deleted_node_goes_only_after_its_instance(kubectl: Kubectl) -> None:
     kubectl("create", "deployment", "one", "--image=nginx")
     kubectl("set", "resources", "deployment", "one", "--requests=cpu=1")
     kubectl("rollout", "status", "deployment/one", "--timeout=50s")
-    node = kubectl.json("get", "nodes")["items"][0]["metadata"]
+    name = kubectl.json("get", "pods")["items"][0]["spec"]["nodeName"]
+    node = kubectl.json("get", "node", name)["metadata"]
     assert node["finalizers"] == ["karpenter.sh/termination"]
-    claim = kubectl.json("get", "nodeclaims")["items"][0]["metadata"]["name"]
+    claims = kubectl.json("get", "nodeclaims")["items"]
+    (claim,) = (each["metadata"]["name"] for each in claims if each["status"].get("nodeName") == name)
 
     kubectl("delete", "node", node["name"], "--timeout=55s")
 

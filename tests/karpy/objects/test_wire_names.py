@@ -11,13 +11,22 @@ from karpy.objects.meta import ObjectMeta, OwnerReference, to_wire
 from karpy.objects.node import NodeSpec, NodeStatus
 from karpy.objects.pod import (
     Affinity,
+    ClaimSource,
     ContainerPort,
     ContainerStatus,
+    EphemeralSource,
     NodeAffinity,
     PodAffinityTerm,
     PodSpec,
     PodStatus,
     TopologySpreadConstraint,
+    Volume,
+)
+from karpy.objects.volumes import (
+    PersistentVolumeClaimSpec,
+    PersistentVolumeSpec,
+    StorageClass,
+    TopologyTerm,
 )
 from karpy.objects.workloads import PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from karpy.taints import Taint, Toleration
@@ -28,8 +37,15 @@ NAMES: dict[type[msgspec.Struct], str] = {
     OwnerReference: "kind name uid apiVersion controller blockOwnerDeletion",
     NodeSpec: "providerID taints unschedulable",
     NodeStatus: "capacity allocatable conditions",
-    PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers resources "
+    PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers volumes resources "
     "overhead priority priorityClassName schedulerName schedulingGates terminationGracePeriodSeconds restartPolicy",
+    Volume: "name persistentVolumeClaim ephemeral",
+    ClaimSource: "claimName",
+    EphemeralSource: "volumeClaimTemplate",
+    PersistentVolumeClaimSpec: "volumeName storageClassName",
+    PersistentVolumeSpec: "nodeAffinity csi local hostPath awsElasticBlockStore azureDisk gcePersistentDisk",
+    StorageClass: "metadata provisioner volumeBindingMode allowedTopologies",
+    TopologyTerm: "matchLabelExpressions",
     PodStatus: "phase conditions nominatedNodeName startTime containerStatuses initContainerStatuses",
     ContainerStatus: "name resources allocatedResources",
     ContainerPort: "containerPort hostPort hostIP protocol",

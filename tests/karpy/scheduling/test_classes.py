@@ -4,13 +4,17 @@ from typing import Any
 
 from karpy.labels import CORE_LABELS
 from karpy.objects.pod import Pod
-from karpy.scheduling.classes import PodClass, classify, constraints_of
-from karpy.taints import Toleration
+from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
+from karpy.state.snapshot import Snapshot, Storage
 from karpy.testing import START, make_pod, selector
 
 
-def classes(*pods: dict[str, Any]) -> list[PodClass]:
-    return classify([Pod.from_dict(pod) for pod in pods], CORE_LABELS)[0]
+def read(*pods: dict[str, Any], storage: Storage | None = None) -> tuple[list[ReadPod], list[tuple[Pod, str]]]:
+    return read_pods([Pod.from_dict(pod) for pod in pods], CORE_LABELS, {}, storage or Storage())
+
+
+def classes(*pods: dict[str, Any], storage: Storage | None = None) -> list[PodClass]:
+    return classify(read(*pods, storage=storage)[0], lambda _pod: ())
 
 
 def names(found: list[PodClass]) -> list[list[str]]:
@@ -68,23 +72,43 @@ def test_pods_that_cannot_be_looked_at_are_told_with_their_reason() -> None:
         make_pod("b", spec=by_field),
         make_pod("c", spec={"nodeSelector": {"karpenter.sh/x": "y"}}),
     ]
-    found, refused = classify([Pod.from_dict(pod) for pod in (*bad, make_pod("good"))], CORE_LABELS)
-    assert names(found) == [["good"]]
+    found, refused = read(*bad, make_pod("good"))
+    assert [one.pod.metadata.name for one in found] == ["good"]
     reasons = {pod.metadata.name: reason for pod, reason in refused}
     assert "unknown operator" in reasons["a"]
     assert "matchFields" in reasons["b"]
     assert "restricted" in reasons["c"]
 
 
-def test_selector_and_first_alternative_hold_together() -> None:
-    spec = {"nodeSelector": {"team": "a"}, **required([selector("zone", "In", "x")], [selector("zone", "In", "y")])}
-    constraints = constraints_of(Pod.from_dict(make_pod(spec=spec)).spec)
-    assert constraints.requirements.labels() == {"team": "a", "zone": "x"}
+def on_disk(name: str, claim: str, **spec: Any) -> dict[str, Any]:
+    disks = [{"name": "disk", "persistentVolumeClaim": {"claimName": claim}}]
+    return make_pod(name, spec={"volumes": disks, **spec})
 
 
-def test_the_ladder_goes_through_the_alternatives_and_then_again_bearing_preferences() -> None:
-    spec = required([selector("zone", "In", "x")], [selector("zone", "In", "y")])
-    rungs = list(constraints_of(Pod.from_dict(make_pod(spec=spec)).spec).ladder())
-    assert [rung.requirements.labels()["zone"] for rung in rungs] == ["x", "y", "x", "y"]
-    bears = Toleration(operator="Exists", effect="PreferNoSchedule")
-    assert [rung.tolerations for rung in rungs] == [(), (), (bears,), (bears,)]
+def disks(**hosts: str) -> Storage:
+    """Bound claims, each to a volume that one host can reach."""
+    objects: list[dict[str, Any]] = []
+    for name, host in hosts.items():
+        there = {"nodeSelectorTerms": [{"matchExpressions": [selector("kubernetes.io/hostname", "In", host)]}]}
+        bound = {"pv.kubernetes.io/bind-completed": "yes"}
+        claim = {"metadata": {"name": name, "namespace": "default", "annotations": bound}, "spec": {"volumeName": name}}
+        volume = {"metadata": {"name": name}, "spec": {"nodeAffinity": {"required": there}}}
+        objects.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim})
+        objects.append({"apiVersion": "v1", "kind": "PersistentVolume", **volume})
+    return Snapshot.from_objects(objects).storage
+
+
+def test_pods_whose_volumes_are_elsewhere_are_told_apart() -> None:
+    storage = disks(a="host-1", b="host-2", c="host-1")
+    found = classes(*(on_disk(name, name) for name in "abc"), make_pod("none"), storage=storage)
+    assert names(found) == [["a", "c"], ["b"], ["none"]]
+
+
+def test_host_ports_tell_pods_apart() -> None:
+    ports = [{"name": "main", "ports": [{"hostPort": 80}]}]
+    assert len(classes(make_pod("p", spec={"containers": ports}), make_pod("q"))) == 2
+
+
+def test_pods_that_different_terms_are_about_are_told_apart() -> None:
+    found = classify(read(make_pod("p"), make_pod("q"))[0], lambda pod: pod.metadata.name)
+    assert names(found) == [["p"], ["q"]]

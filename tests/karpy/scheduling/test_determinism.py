@@ -14,6 +14,16 @@ def affinity(*values):
     term = {"matchExpressions": [selector("topology.kubernetes.io/zone", "In", *values), selector("tier", "NotIn", "x", "y")]}
     return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}}
 
+def near(kind, key, app):
+    term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+    return {"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+def spread(key, app):
+    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}
+    return {"topologySpreadConstraints": [{**constraint, "labelSelector": {"matchLabels": {"app": app}}}]}
+
+ZONE, HOST, KIND = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "karpenter.sh/capacity-type"
+
 objects = [
     make_nodepool("a", limits={"cpu": "40", "memory": "90Gi"}, labels={"team": "x"}, weight=3),
     make_nodepool("b", taints=[{"key": "t", "effect": "PreferNoSchedule"}]),
@@ -22,6 +32,11 @@ objects = [
     make_node("m", labels={"topology.kubernetes.io/zone": "zone-b"}),
     *(make_pod(f"p{n}", requests={"cpu": f"{n % 7 + 1}", "memory": f"{n % 5}Gi"}) for n in range(30)),
     *(make_pod(f"q{n}", requests={"cpu": "900m"}, spec=affinity("zone-b", "zone-c")) for n in range(9)),
+    *(make_pod(f"s{n}", labels={"app": "s"}, requests={"cpu": "300m"}, spec=spread(ZONE, "s")) for n in range(8)),
+    *(make_pod(f"t{n}", labels={"app": "t"}, requests={"cpu": "200m"}, spec=spread(KIND, "t")) for n in range(5)),
+    *(make_pod(f"u{n}", labels={"app": "u"}, spec=near("podAffinity", HOST, "u")) for n in range(4)),
+    *(make_pod(f"v{n}", labels={"app": "v"}, spec=near("podAntiAffinity", ZONE, "v")) for n in range(5)),
+    *(make_pod(f"w{n}", labels={"app": "w"}, spec=near("podAffinity", ZONE, "v")) for n in range(3)),
     *(make_pod(f"r{n}", spec={"nodeSelector": {"team": "x", "nope": str(n % 2)}}) for n in range(4)),
 ]
 snapshot = Snapshot.from_objects(objects)

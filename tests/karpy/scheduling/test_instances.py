@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from karpy import labels
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, cheapest
 from karpy.requirements import Requirement, Requirements
-from karpy.scheduling.instances import TypeColumns, bits, columns
+from karpy.scheduling.instances import PricedType, TypeColumns, bits, columns
 from karpy.testing import make_instance_type, make_instance_types
 
 CATALOG = make_instance_types()
@@ -30,7 +30,7 @@ def test_the_columns_of_a_catalog_are_built_once() -> None:
 
 def test_every_type_can_be_named() -> None:
     found = columns(CATALOG)
-    assert named(found, found.mask_of(["c4", "a2", "unknown"])) == {"c4", "a2"}
+    assert named(found, found.mask_of(PricedType(name, 1.0) for name in ("c4", "a2", "unknown"))) == {"c4", "a2"}
 
 
 def offerings() -> st.SearchStrategy[Offering]:
@@ -90,7 +90,7 @@ def test_types_come_by_their_cheapest_allowed_offering(types: InstanceTypes, wan
     told = found.cheapest(found.all, found.choice(wanted), 3)
     available = [t for t in types if cheapest(t, wanted) is not None]
     expected = sorted(available, key=lambda t: (price(t), t.name))[:3]
-    assert [(cost, t.name) for cost, t in told] == [(price(t), t.name) for t in expected]
+    assert [(priced.price, priced.name) for priced in told] == [(price(t), t.name) for t in expected]
 
 
 @given(catalogs(), st.integers(-1, 5000))

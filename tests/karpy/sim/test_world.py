@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import pytest
 
@@ -33,6 +34,9 @@ class Noting:
 class Remembering:
     def __init__(self) -> None:
         self.events: list[WatchEvent] = []
+
+    def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
+        """Nothing is held back."""
 
     def apply(self, event: WatchEvent) -> None:
         self.events.append(event)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from karpy import labels
+from karpy.scheduling.openclaims import Packing
+from karpy.scheduling.plan import Plan
+from karpy.scheduling.scheduler import FEW_PODS
+from karpy.testing import make_instance_type, make_nodepool, make_pod
+from tests.judge import plan_of
+
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+TYPES = [make_instance_type(f"t{size:02}", cpu=str(size), memory=f"{4 * size}Gi", price=0.05 * size) for size in SIZES]
+
+
+def batch(count: int, seed: int = 7) -> list[dict[str, Any]]:
+    """A fifth each of plain pods, spread by zone and by host, and by themselves on a host."""
+    chance = random.Random(seed)
+    return [_pod(number, chance) for number in range(count)]
+
+
+def _pod(number: int, chance: random.Random) -> dict[str, Any]:
+    kind = number % 5
+    own = {"app": f"k{kind}-{chance.randrange(3)}"}
+    about = {"labelSelector": {"matchLabels": own}}
+    spec: dict[str, Any] = {}
+    if kind in (1, 2):
+        key = labels.ZONE if kind == 1 else labels.HOSTNAME
+        constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", **about}
+        spec = {"topologySpreadConstraints": [constraint]}
+    if kind in (3, 4):
+        key = labels.ZONE if kind == 3 else labels.HOSTNAME
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": key, **about}]}
+        spec = {"affinity": {"podAffinity" if kind == 3 else "podAntiAffinity": required}}
+    requests = {"cpu": f"{chance.choice((100, 250, 500, 1500))}m", "memory": f"{chance.choice((100, 256, 1024))}Mi"}
+    return make_pod(f"p{number:04}", labels=own, requests=requests, spec=spec)
+
+
+def plan(pods: list[dict[str, Any]], packing: Packing | None = None) -> Plan:
+    return plan_of(make_nodepool(), *pods, types=TYPES, packing=packing)
+
+
+def placements(found: Plan) -> list[tuple[str, tuple[str, ...]]]:
+    return [(launch.instance_types[0].name, launch.pods) for launch in found.launches]
+
+
+def test_filling_machines_up_is_cheaper_for_a_large_and_diverse_batch() -> None:
+    pods = batch(FEW_PODS + 50)
+    fullest, even = plan(pods, Packing.FULLEST), plan(pods, Packing.KARPENTER)
+    assert fullest.placed == even.placed == len(pods)
+    assert fullest.price < even.price
+
+
+def test_a_large_batch_is_packed_once_the_cheaper_way() -> None:
+    pods = batch(FEW_PODS + 1)
+    assert placements(plan(pods)) == placements(plan(pods, Packing.FULLEST))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_a_small_batch_the_better_of_both_plans_counts(seed: int) -> None:
+    pods = batch(30, seed)
+    each = [plan(pods, packing) for packing in Packing]
+    assert plan(pods).price == min(found.price for found in each)
+
+
+def test_machines_can_be_filled_evenly_as_karpenter_does() -> None:
+    both = {"app": "a"}
+    constraint = {"maxSkew": 1, "topologyKey": labels.HOSTNAME, "whenUnsatisfiable": "DoNotSchedule"}
+    spec = {"topologySpreadConstraints": [{**constraint, "labelSelector": {"matchLabels": both}}]}
+    large = [make_pod(f"large-{n}", labels=both, requests={"cpu": "1"}, spec=spec) for n in range(2)]
+    small = [make_pod(f"small-{n}", requests={"cpu": "100m"}) for n in range(4)]
+    assert [len(launch.pods) for launch in plan(large + small, Packing.KARPENTER).launches] == [3, 3]
+    assert sorted(len(launch.pods) for launch in plan(large + small, Packing.FULLEST).launches) == [1, 5]
+
+
+@pytest.mark.parametrize("packing", Packing)
+def test_the_order_of_the_objects_does_not_matter(packing: Packing) -> None:
+    pods = batch(60)
+    shuffled = random.Random(1).sample(pods, len(pods))
+    assert placements(plan(pods, packing)) == placements(plan(shuffled, packing))
