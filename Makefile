@@ -8,7 +8,8 @@ SEEDS ?= 25
 BENCH_JSON ?=
 
 # uv resolves in seconds what pip may need minutes for; karpy itself installs with either.
-INSTALL := VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet
+# Certificates are the system's, as pip has it: some networks bring their own.
+INSTALL := UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet
 
 .PHONY: demo test bench soak docs clean
 .DEFAULT_GOAL := demo
