@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 from karpy import labels
@@ -82,8 +83,14 @@ def node_of(machine: Machine, now: float) -> dict[str, Any]:
     }
 
 
+_NAMED_BY_ADDRESS = re.compile(r"^ip-(\d+)-(\d+)-(\d+)-(\d+)\.", re.ASCII)
+
+
 def address_of(machine: Machine) -> str:
-    """The machine's address in the cluster's network."""
+    """The machine's address in the cluster's network. Some clouds name nodes by it; otherwise they are counted."""
+    named = _NAMED_BY_ADDRESS.match(machine.node_name)
+    if named is not None:
+        return ".".join(named.groups())
     return f"10.{machine.serial >> 16 & 255}.{machine.serial >> 8 & 255}.{machine.serial & 255}"
 
 
