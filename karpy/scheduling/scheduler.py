@@ -12,7 +12,8 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
-from karpy.resources import Resources
+from karpy.resources import Resources, total
+from karpy.scheduling.bound import price_bound
 from karpy.scheduling.claims import PlannedClaim, Template, templates_for
 from karpy.scheduling.classes import PodClass, classify, read_pods
 from karpy.scheduling.constraints import Constraints
@@ -33,7 +34,10 @@ __all__ = ["MAX_INSTANCE_TYPES", "solve"]
 _PACKINGS = (Packing.FULLEST, Packing.KARPENTER)
 
 FEW_PODS = 150
-"""Up to so many pods both packings are tried."""
+"""Up to so many pods both packings are tried in any case."""
+
+FAIR_PRICE = 2.0
+"""A plan that costs no more than so many times what it could cost at the very least is not made again in another way."""
 
 MAX_INSTANCE_TYPES = 600
 """How many of the cheapest feasible types a launch keeps (Karpenter v1.8 and later)."""
@@ -56,20 +60,27 @@ def solve(
     lowered instead of refusing the pods.
 
     ``packing`` names the order in which planned machines are filled. By default machines are filled up one after another, and
-    where there are few pods also evenly, as Karpenter does it; the cheaper plan counts.
+    where there are few pods, or the plan leaves pods waiting or is dear, also evenly, as Karpenter does it; the better plan counts.
     """
     wanted = snapshot.to_place if pods is None else tuple(pods)
-    packings = _PACKINGS if packing is None else (packing,)
-    if len(wanted) > FEW_PODS:
-        packings = packings[:1]
     plans = []
-    for each in packings:
+    for each in _PACKINGS if packing is None else (packing,):
         run = _Run(snapshot, catalog, wanted, _Policy(respect_preferences, strict_min_values, each))
         run.place_all()
         plans.append(run.to_plan(max_instance_types))
-        if not plans[0].launches:
+        if _is_good(plans[-1], run, len(wanted)):
             break
     return min(plans, key=_badness)
+
+
+def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
+    """Whether another packing need not be tried: nothing is launched; or of many pods all have a place at a fair price."""
+    if not plan.launches:
+        return True
+    if pods <= FEW_PODS or plan.unschedulable:
+        return False
+    needed = total(launch.requests for launch in plan.launches)
+    return plan.price <= FAIR_PRICE * price_bound(needed, run.templates)
 
 
 def _badness(plan: Plan) -> tuple[int, float, int]:
