@@ -10,7 +10,6 @@ import msgspec
 from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.meta import Condition, ObjectMeta, Wire, find_condition
-from karpy.requirements import Requirement, Requirements
 from karpy.resources import PODS, Resources
 from karpy.taints import DISRUPTED, Toleration, untolerated
 
@@ -37,6 +36,17 @@ class SelectorRequirement(Wire, frozen=True):
     operator: str
     values: tuple[str, ...] = ()
 
+    def holds(self, given: Mapping[str, str]) -> bool:
+        """Whether labels satisfy the expression, by the rules of label selectors; an operator of another kind never does."""
+        value = given.get(self.key)
+        if self.operator == "In":
+            return value in self.values
+        if self.operator == "NotIn":
+            return value not in self.values
+        if self.operator == "Exists":
+            return value is not None
+        return self.operator == "DoesNotExist" and value is None
+
 
 class LabelSelector(Wire, frozen=True):
     match_labels: dict[str, str] | None = None
@@ -46,8 +56,7 @@ class LabelSelector(Wire, frozen=True):
         """Whether labels satisfy the selector. An empty selector matches everything."""
         if any(given.get(key) != value for key, value in (self.match_labels or {}).items()):
             return False
-        wanted = Requirements(Requirement.parse(e.key, e.operator, e.values) for e in self.match_expressions)
-        return Requirements.from_labels(given).compatible(wanted) is None
+        return all(expression.holds(given) for expression in self.match_expressions)
 
 
 class NodeSelectorTerm(Wire, frozen=True):
