@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -38,6 +39,9 @@ def demo(
     serve: Annotated[
         bool, typer.Option("--serve", help="Let kubectl in, and keep running at the end until Ctrl-C.")
     ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Write the story to this file too, as JSON lines.", metavar="FILE")
+    ] = None,
     output: Annotated[
         Output, typer.Option("--output", "-o", help="Lines or a live view, or JSON lines.")
     ] = Output.TEXT,
@@ -49,7 +53,7 @@ def demo(
     factor, until_s = parse_speed(speed, may_be_max=True), parse_seconds("--until", until)
     if cloud is not Cloud.SIM:
         _refuse(cloud.value)
-    Stage(scenario, seed=seed, until_s=until_s, as_json=output is Output.JSON).play(factor, serve=serve)
+    Stage(scenario, seed=seed, until_s=until_s, as_json=output is Output.JSON, record=record).play(factor, serve=serve)
 
 
 def _refuse(cloud: str) -> None:

@@ -7,10 +7,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from karpy.cli.bad_input import BadInput
 from karpy.cli.interrupts import on_interrupt
 from karpy.cli.options import known_schemas
 from karpy.report.happening import Happening
-from karpy.report.views import JsonLines, LiveView, PlainLines, View
+from karpy.report.views import JsonLines, LiveView, PlainLines, Recorded, View
 from karpy.scenarios.catalogue import load_scenario
 from karpy.scenarios.rehearsal import Rehearsal
 
@@ -20,9 +21,13 @@ __all__ = ["Stage"]
 class Stage:
     """A rehearsal of ``scenario`` and its view: JSON lines, a live view on a terminal, or plain lines."""
 
-    def __init__(self, scenario: str, *, seed: int, until_s: float | None, as_json: bool) -> None:
+    def __init__(
+        self, scenario: str, *, seed: int, until_s: float | None, as_json: bool, record: Path | None = None
+    ) -> None:
         found = load_scenario(scenario, known_schemas())
         self._view = _view(f"karpy demo · {found.name} · seed {seed}", as_json=as_json)
+        if record is not None:
+            self._view = _recorded(self._view, record)
         self._rehearsal = Rehearsal(found, seed=seed, until_s=until_s, tell=self._tell)
 
     def play(self, speed: float | None, *, serve: bool) -> None:
@@ -58,6 +63,13 @@ class Stage:
 
 def _interrupt() -> None:
     raise KeyboardInterrupt
+
+
+def _recorded(view: View, path: Path) -> View:
+    try:
+        return Recorded(view, path)
+    except OSError as error:
+        raise BadInput(f"--record: {path} cannot be written: {error.strerror}") from None
 
 
 def _view(title: str, *, as_json: bool) -> View:

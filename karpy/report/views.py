@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TextIO
 
@@ -12,7 +13,7 @@ from karpy.report.happening import Happening
 from karpy.report.live import draw
 from karpy.report.scene import Scene, Summary
 
-__all__ = ["JsonLines", "LiveView", "PlainLines", "View"]
+__all__ = ["JsonLines", "LiveView", "PlainLines", "Recorded", "View"]
 
 
 class View(Protocol):
@@ -111,6 +112,8 @@ class LiveView:
         if second == self._second and not self._is_stale:
             return
         self._second, self._is_stale = second, False
+        if not self._live.is_started:  # the script has ended, the cluster goes on
+            self._live.start()
         self._live.update(draw(scene, self._title, self._console.width), refresh=True)
 
     def say(self, text: str) -> None:
@@ -119,3 +122,36 @@ class LiveView:
     def end(self, summary: Summary) -> None:
         self._live.stop()  # what comes now stands below the last frame
         self.say("\n" + summary.to_text())
+
+
+class Recorded:
+    """Another view, and beside it a file with the JSON lines of the same story."""
+
+    def __init__(self, view: View, path: Path) -> None:
+        self._view = view
+        self._file = path.open("w", encoding="utf-8")
+        self._lines = JsonLines(self._file)
+
+    def __enter__(self) -> Self:
+        self._view.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._view.__exit__(kind, error, trace)
+        self._file.close()
+
+    def tell(self, happening: Happening, start: float) -> None:
+        self._view.tell(happening, start)
+        self._lines.tell(happening, start)
+
+    def frame(self, scene: Scene) -> None:
+        self._view.frame(scene)
+
+    def say(self, text: str) -> None:
+        self._view.say(text)
+
+    def end(self, summary: Summary) -> None:
+        self._view.end(summary)
+        self._lines.end(summary)

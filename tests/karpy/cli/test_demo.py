@@ -97,3 +97,15 @@ def test_manifests_without_a_deployment_get_one_and_it_is_said(capsys: Captured,
     # There is no NodePool, so the pods wait, and the run ends all the same.
     assert any(event["event"] == "unschedulable" for event in events)
     assert events[-1]["launches"] == 0
+
+
+def test_the_record_holds_the_same_story_as_the_json_output(capsys: Captured, tmp_path: Path) -> None:
+    record = tmp_path / "story.jsonl"
+    shown = played(capsys, "--seed", "3", "--record", str(record))
+    assert not shown.startswith("{"), "what is shown stays as it is"
+    assert record.read_text() == played(capsys, "--seed", "3", "-o", "json")
+
+
+def test_a_record_that_cannot_be_written_is_bad_usage(capsys: Captured, tmp_path: Path) -> None:
+    assert run(["demo", "--record", str(tmp_path / "none" / "x")]) == 2
+    assert "--record" in capsys.readouterr().err
