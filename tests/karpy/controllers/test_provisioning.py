@@ -1,0 +1,107 @@
+"""Pending pods become claims: when, once, and whatever else is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from karpy.objects import kinds
+from karpy.objects.kinds import Kind
+from karpy.scheduling.plan import Plan
+from karpy.settings import Settings
+from tests.karpy.controllers.stage import Stage, apps, pool, refusal
+from tests.karpy.sim.manifests import bare_pod, event_reasons
+
+
+def first_plan(stage: Stage) -> Plan:
+    return next(decision for _, decision in stage.decisions if isinstance(decision, Plan))
+
+
+def test_a_batch_is_closed_when_no_new_pod_came_for_the_idle_time() -> None:
+    stage = Stage(settings=Settings(batch_idle_duration_s=3.0))
+    stage.world.apply([apps("a", 2)])
+    assert stage.until(lambda: bool(stage.claims)) == 3.0
+
+
+def test_a_batch_that_pods_keep_coming_to_is_closed_after_the_longest_time() -> None:
+    stage = Stage(settings=Settings(batch_idle_duration_s=3.0, batch_max_duration_s=5.0))
+    start = stage.clock.now()
+    for serial in range(10):
+        stage.world.apply([bare_pod(f"p{serial}")])
+        stage.run(1)
+    assert stage.decisions[0][0] - start == 5.0
+
+
+def test_pods_whose_machine_is_coming_up_are_not_launched_for_again() -> None:
+    stage = Stage()
+    stage.cloud.launch_stillborn()
+    stage.world.apply([apps("a", 2)])
+    stage.run(300)
+    assert len(stage.claims) == 1
+    assert sum(len(decision.launches) for _, decision in stage.decisions) == 1
+
+
+def test_pods_are_told_where_they_should_go() -> None:
+    stage = Stage()
+    stage.world.apply([bare_pod("p")])
+    stage.run(30)
+    assert event_reasons(stage.world, "p").count("Nominated") == 1
+
+
+def test_pods_that_fit_nowhere_are_told_why() -> None:
+    stage = Stage()
+    stage.world.apply([bare_pod("p", cpu="1000")])
+    stage.run(60)
+    told = [event for event in stage.all(kinds.EVENT) if event["source"].get("component") == "karpenter"]
+    assert [event["reason"] for event in told] == ["FailedScheduling"]
+    assert stage.claims == []
+
+
+def test_a_claim_that_the_server_refuses_does_not_stop_the_launches_of_other_pools() -> None:
+    stage = Stage(pool("bad", labels={"team": "bad"}), pool("good", labels={"team": "good"}))
+
+    def create(real: Any, kind: Kind, obj: Any, *rest: Any) -> Any:
+        if kind == kinds.NODE_CLAIM and obj["metadata"]["generateName"] == "bad-":
+            raise refusal(422, "Invalid")
+        return real(kind, obj, *rest)
+
+    stage.kube.through("create", create)
+    stage.world.apply([apps("a", 1, "4", nodeSelector={"team": "bad"}), apps("b", 1, nodeSelector={"team": "good"})])
+    stage.run(120)
+    assert (stage.running("a"), stage.running("b")) == (0, 1)
+    assert "FailedCreate" in event_reasons(stage.world, "bad")
+    assert "FailedCreate" not in event_reasons(stage.world, "good")
+
+
+def test_a_launch_that_was_refused_once_comes_with_the_next_try() -> None:
+    stage = Stage()
+    refusals = [refusal(500)]
+
+    def create(real: Any, kind: Kind, *rest: Any) -> Any:
+        if kind == kinds.NODE_CLAIM and refusals:
+            raise refusals.pop()
+        return real(kind, *rest)
+
+    stage.kube.through("create", create)
+    stage.grown(apps("a", 2))
+    assert stage.running("a") == 2
+
+
+def test_a_claim_that_vanished_in_a_gap_of_the_watch_is_forgotten_by_the_next_list() -> None:
+    stage = Stage()
+    feed = stage.world.loop._feeds[kinds.NODE_CLAIM].reflector
+    vanished: list[str] = []
+
+    def create(real: Any, kind: Kind, *rest: Any) -> Any:
+        made = real(kind, *rest)
+        if kind == kinds.NODE_CLAIM and not vanished:
+            vanished.append(made["metadata"]["name"])
+            stage.api.delete(kinds.NODE_CLAIM, vanished[0])
+            feed.stop()  # neither its coming nor its going is seen
+        return made
+
+    stage.kube.through("create", create)
+    stage.world.apply([apps("a", 1)])
+    stage.run(120)
+    assert stage.running("a") == 1
+    assert vanished[0] not in stage.names(kinds.NODE_CLAIM)
+    assert stage.operator.state.claim(vanished[0]) is None
