@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from karpy.kube.schemas import (
-    BETA_OPERATORS,
     LABEL_VALUE,
     Schema,
     conditions,
@@ -123,7 +122,7 @@ def _provisioner_schema() -> Schema:
             "labels": strings("Labels of the nodes."),
             "taints": taints("Taints that the nodes keep."),
             "startupTaints": taints("Taints that the nodes start with and that something in the cluster takes off."),
-            "requirements": requirements(BETA_OPERATORS, min_values=False),
+            "requirements": requirements((), min_values=False),  # in its day a webhook read them, not the schema
             "kubeletConfiguration": kubelet(),
             "provider": free("The cloud's settings for the machines, written in place."),
             "providerRef": reference,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = [
-    "BETA_OPERATORS",
     "LABEL_VALUE",
     "Schema",
     "conditions",
@@ -93,9 +92,11 @@ def taints(description: str) -> Schema:
 
 
 def requirements(operators: Sequence[str], *, min_values: bool = True) -> Schema:
+    """A list of requirements. Without ``operators`` the schema takes any word, and leaves it to the reader to refuse it."""
+    allowed = {"enum": list(operators)} if operators else {}
     properties = {
         "key": text("The label that the requirement is about.", maxLength=316, pattern=_QUALIFIED),
-        "operator": text("How the label's value is compared with the values.", enum=list(operators)),
+        "operator": text("How the label's value is compared with the values.", **allowed),
         "values": list_(
             "The values to compare with. In and NotIn take several, Gt and Lt one integer, Exists and DoesNotExist none.",
             {"type": "string", "maxLength": 63, "pattern": LABEL_VALUE},
@@ -115,7 +116,7 @@ def requirements(operators: Sequence[str], *, min_values: bool = True) -> Schema
 
 
 _V1_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
-BETA_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_BETA_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def node_class_ref(*, beta: bool) -> Schema:
@@ -162,7 +163,7 @@ def node_spec_fields(*, beta: bool) -> dict[str, Schema]:
     return {
         "taints": taints("Taints that the node keeps."),
         "startupTaints": taints("Taints that the node starts with and that something in the cluster takes off."),
-        "requirements": requirements(BETA_OPERATORS if beta else _V1_OPERATORS),
+        "requirements": requirements(_BETA_OPERATORS if beta else _V1_OPERATORS),
         "nodeClassRef": node_class_ref(beta=beta),
         "terminationGracePeriod": text(
             "How long a drain may take before the node goes with the pods that are left.", pattern=_DURATION

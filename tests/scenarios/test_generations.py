@@ -151,29 +151,21 @@ kind: Provisioner
 metadata: {name: lost}
 spec: {weight: 99, providerRef: {name: nowhere}}
 """
-    cluster = Cluster(f"{seed(shared, 'eks-v0.25.0.yaml')}\n---\n{lost}")
-    # The API server refuses the operator already; older objects may still have it.
-    bad_kind = kinds.PROVISIONER
-    cluster.operator.state.apply(_added(bad_kind, yaml.safe_load(bad)))
+    cluster = Cluster(f"{seed(shared, 'eks-v0.25.0.yaml')}\n---\n{lost}\n---\n{bad}")
     cluster.scale(5)
     assert cluster.running == 5
     status = {
         pool["metadata"]["name"]: {c["type"]: c for c in pool["status"]["conditions"]}
-        for pool in cluster.items(bad_kind)
+        for pool in cluster.items(kinds.PROVISIONER)
     }
     assert status["default"]["Ready"]["status"] == "True"
     assert status["lost"]["NodeClassReady"]["reason"] == "NodeClassNotFound"
-    about_lost = [e for e in cluster.items(kinds.EVENT) if e["involvedObject"]["name"] == "lost"]
-    assert about_lost
-    (invalid,) = cluster.operator.state.invalid_pools()
-    assert "spec.requirements[0].operator" in str(invalid.error)
-    assert "Within" in str(invalid.error)
-
-
-def _added(kind: Kind, obj: Mapping[str, Any]) -> Any:
-    from karpy.objects.watchevent import EventType, WatchEvent
-
-    return WatchEvent(EventType.ADDED, kind, obj)
+    refused = status["bad"]["ValidationSucceeded"]
+    assert (refused["status"], refused["reason"]) == ("False", "NodePoolValidationFailed")
+    for part in ("Provisioner/bad", "spec.requirements[0].operator", "'Within'", "NotIn"):
+        assert part in refused["message"]
+    told = {event["involvedObject"]["name"] for event in cluster.items(kinds.EVENT) if event["type"] == "Warning"}
+    assert {"lost", "bad"} <= told
 
 
 def test_a_pod_that_fits_nothing_is_told_what_stands_in_its_way(shared: Path) -> None:
