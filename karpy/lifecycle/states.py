@@ -1,6 +1,6 @@
 """The life of a NodeClaim: every state, every way from one to the next, and what leads there.
 
-`TRANSITIONS` is the whole truth: `move` refuses what is not in it, and the drawing in the documentation is made from it.
+`TRANSITIONS` is the whole truth: `move` refuses what is not in it.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ from typing import Any
 
 import attrs
 
-from karpy.objects.kinds import Kind
-
 __all__ = ["ALL_VERBS", "Column", "Resource", "ResourceVersion", "ScalePaths"]
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -87,13 +85,5 @@ class Resource:
                 return version
         return None
 
-    @property
-    def storage_version(self) -> ResourceVersion:
-        return next(version for version in self.versions if version.name == self.storage)
-
     def api_version(self, version: str) -> str:
         return f"{self.group}/{version}" if self.group else version
-
-    def kind_at(self, version: str) -> Kind:
-        """The coordinates that clients use for this resource in ``version``."""
-        return Kind(self.group, version, self.kind, self.plural, self.namespaced)
