@@ -10,7 +10,7 @@ from karpy import labels as core
 from karpy.cloud.instancetype import Offering, Price
 from karpy.requirements import Requirement, Requirements
 from karpy_aws import labels
-from karpy_aws.pricing import synthetic_spot_price
+from karpy_aws.pricing import SPOT
 
 __all__ = ["OfferingTable"]
 
@@ -34,7 +34,7 @@ class OfferingTable:
             Offering(
                 zone,
                 kind,
-                on_demand if kind == core.ON_DEMAND else synthetic_spot_price(on_demand, family, zone),
+                on_demand if kind == core.ON_DEMAND else SPOT.price(on_demand, family, zone),
                 requirements=self._requirements[zone, kind],
             )
             for zone in sorted(zones)

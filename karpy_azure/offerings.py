@@ -11,7 +11,7 @@ from karpy import labels as core
 from karpy.cloud.instancetype import Offering, Price
 from karpy.requirements import Requirement, Requirements
 from karpy_azure import labels
-from karpy_azure.pricing import synthetic_spot_price
+from karpy_azure.pricing import SPOT
 
 __all__ = ["OfferingTable"]
 
@@ -35,7 +35,7 @@ class OfferingTable:
             Offering(
                 zone,
                 kind,
-                on_demand if kind == core.ON_DEMAND else synthetic_spot_price(on_demand, series, zone),
+                on_demand if kind == core.ON_DEMAND else SPOT.price(on_demand, series, zone),
                 requirements=self._requirements[zone, kind],
             )
             for zone in sorted(self.zones)

@@ -1,34 +1,11 @@
-"""What a size costs: list prices from the catalog, and a made-up but steady spot price.
-
-No history of spot prices is free to ship, so the offline model prices spot by rule: each series has a discount between 55 and
-85 per cent, each series and zone a few per cent about it. These figures are synthetic; only their order of size is real.
-"""
+"""What an Azure size costs as spot in the offline catalog: 55 to 85 per cent below its list price (synthetic figures)."""
 
 from __future__ import annotations
 
-import zlib
 from typing import Final
 
-from karpy.cloud.instancetype import Price
+from karpy.cloud.spotprice import SyntheticSpot
 
-__all__ = ["synthetic_spot_price"]
+__all__ = ["SPOT"]
 
-_LEAST_DISCOUNT: Final = 0.55
-_DISCOUNT_RANGE: Final = 0.3
-_ZONE_SPREAD: Final = 0.06
-
-
-def synthetic_spot_price(on_demand: Price, series: str, zone: str) -> Price:
-    """The spot price of the offline model: the same for the same names, and always below ``on_demand``.
-
-    >>> 0.025 < synthetic_spot_price(0.192, "Ds_v5", "eastus-1") < 0.09
-    True
-    """
-    discount = _LEAST_DISCOUNT + _DISCOUNT_RANGE * _share(series)
-    about = 1 + _ZONE_SPREAD * (_share(f"{series}/{zone}") - 0.5)
-    return round(on_demand * (1 - discount) * about, 6)
-
-
-def _share(text: str) -> float:
-    """A number in [0, 1) that depends on ``text`` alone."""
-    return zlib.crc32(text.encode()) / 2**32
+SPOT: Final = SyntheticSpot(least_discount=0.55, discount_range=0.3, zone_spread=0.06)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karpy_aws.pricing import synthetic_spot_price
+from karpy_aws.pricing import SPOT
 
 
 @given(
@@ -12,12 +12,12 @@ from karpy_aws.pricing import synthetic_spot_price
     zone=st.text(max_size=12),
 )
 def test_spot_is_cheaper_but_not_free_and_depends_on_names_only(price: float, family: str, zone: str) -> None:
-    spot = synthetic_spot_price(price, family, zone)
+    spot = SPOT.price(price, family, zone)
     assert 0.25 * price < spot < 0.6 * price
-    assert spot == synthetic_spot_price(price, family, zone)
+    assert spot == SPOT.price(price, family, zone)
 
 
 def test_zones_differ_a_little() -> None:
-    prices = {synthetic_spot_price(1.0, "m5", f"us-west-2{letter}") for letter in "abc"}
+    prices = {SPOT.price(1.0, "m5", f"us-west-2{letter}") for letter in "abc"}
     assert len(prices) == 3
     assert max(prices) / min(prices) < 1.1

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karpy_azure.pricing import synthetic_spot_price
+from karpy_azure.pricing import SPOT
 
 
 @given(
@@ -12,12 +12,12 @@ from karpy_azure.pricing import synthetic_spot_price
     zone=st.text(max_size=12),
 )
 def test_spot_is_cheaper_but_not_free_and_depends_on_names_only(price: float, series: str, zone: str) -> None:
-    spot = synthetic_spot_price(price, series, zone)
+    spot = SPOT.price(price, series, zone)
     assert 0.1 * price < spot < 0.5 * price
-    assert spot == synthetic_spot_price(price, series, zone)
+    assert spot == SPOT.price(price, series, zone)
 
 
 def test_zones_differ_a_little() -> None:
-    prices = {synthetic_spot_price(1.0, "Ds_v5", f"eastus-{number}") for number in (1, 2, 3)}
+    prices = {SPOT.price(1.0, "Ds_v5", f"eastus-{number}") for number in (1, 2, 3)}
     assert len(prices) == 3
     assert max(prices) / min(prices) < 1.1
