@@ -35,13 +35,20 @@ def parse_speed(text: str, *, may_be_max: bool = False) -> float | None:
 
 
 def parse_seconds(option: str, text: str | None) -> float | None:
-    """Seconds of a duration such as ``1h30m``; None when the option was not given."""
+    """Seconds of a duration such as ``1h30m``; None when the option was not given.
+
+    Raises:
+        BadInput: it is no duration, or not above zero.
+    """
     if text is None:
         return None
     try:
-        return parse_duration(text)
+        seconds = parse_duration(text)
     except InvalidObject as error:
         raise BadInput(f"{option}: {error}") from None
+    if seconds <= 0:
+        raise BadInput(f"{option}: found {text!r} (accepted: a duration above 0, such as 1h30m)")
+    return seconds
 
 
 def known_schemas() -> Schemas:
