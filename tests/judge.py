@@ -78,7 +78,10 @@ def _launch(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods: Mapping[
     for key in launch.pods:
         if not _tolerates(pods[key], launch.pool.taints):
             yield f"{key} does not tolerate the taints of {launch.pool.name}"
-    for priced in launch.instance_types:
+    choices = [priced for priced in launch.instance_types if priced.price < math.inf]
+    if not choices:
+        yield f"nothing that {', '.join(launch.pods)} could run on is to be had"
+    for priced in choices:
         instance_type = known.by_name(priced.name)
         assert instance_type is not None
         machine = launch.requirements & instance_type.requirements
@@ -136,6 +139,8 @@ def _largest(launch: Launch, catalog: Catalog) -> Resources:
     for priced in launch.instance_types:
         instance_type = catalog.types[launch.pool.name].by_name(priced.name)
         assert instance_type is not None
+        if priced.price == math.inf:  # named, but not to be had with these requirements
+            continue
         most = most.maximum(instance_type.capacity)
     return most + {NODES: 1}
 

@@ -13,7 +13,7 @@ from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
 from karpy.objects.nodepool import WHEN_EMPTY
 from karpy.requirements import Requirement, Requirements
-from karpy.scheduling.openclaims import Packing
+from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Launch, Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.snapshot import Snapshot
@@ -45,7 +45,7 @@ def consolidate(snapshot: Snapshot, catalog: Catalog, candidate: Candidate) -> C
     claim = candidate.view.claim
     rest = snapshot.without([candidate.view.name])
     # One packing is enough here: what counts is whether everything fits, and on how many machines.
-    plan = solve(rest, catalog, (*rest.to_place, *candidate.pods), packing=Packing.FULLEST)
+    plan = solve(rest, catalog, (*rest.to_place, *candidate.pods), packing=Packing.THRIFTY)
     if claim is None or not _all_placed(plan, rest, candidate):
         return None
     replacement = _replacement_for(plan, candidate)

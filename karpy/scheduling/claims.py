@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 
@@ -21,12 +22,17 @@ from karpy.resources import NODES, Resources
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import Daemon, DaemonGroup, daemon_groups
-from karpy.scheduling.instances import PricedType, TypeColumns, columns
+from karpy.scheduling.instances import PricedType, PriceOrder, ReservedOffering, TypeColumns, bits, columns
 from karpy.scheduling.plan import Launch
 from karpy.scheduling.ports import HostPort, clash
+from karpy.scheduling.reservations import NOT_RESERVED, RESERVED, Reservations, is_reserved
 from karpy.taints import Taint, untolerated
 
-__all__ = ["PlannedClaim", "Shape", "Template", "templates_for"]
+if TYPE_CHECKING:
+    from karpy.scheduling.rungs import Options
+    from karpy.scheduling.topology import Domains
+
+__all__ = ["Fit", "PlannedClaim", "Shape", "Template", "templates_for"]
 
 #: Known of every node once it is up; only here so that daemons which select on them are counted.
 _SIMULATED = Requirements.from_labels({labels.REGISTERED: "true", labels.INITIALIZED: "true"})
@@ -35,7 +41,17 @@ _SIMULATED = Requirements.from_labels({labels.REGISTERED: "true", labels.INITIAL
 class Shape:
     """A template narrowed by constraints: claims of one shape share what was worked out about it."""
 
-    __slots__ = ("_joined", "_prices", "mask", "min_values", "requirements", "template")
+    __slots__ = (
+        "_domains",
+        "_joined",
+        "_narrowed",
+        "_order",
+        "mask",
+        "min_values",
+        "requirements",
+        "reserved",
+        "template",
+    )
 
     def __init__(self, template: Template, requirements: Requirements) -> None:
         self.template = template
@@ -43,21 +59,54 @@ class Shape:
         found = template.columns
         self.mask = found.allowing(requirements) & found.choice(requirements).mask
         self.min_values = tuple((r.key, r.min_values) for r in requirements.values() if r.min_values)
+        self.reserved = template.reserved_for(requirements)
+        """The reservations that such a machine may use, the cheapest first; empty where it is not about reserved capacity."""
         self._joined: dict[Constraints, tuple[Shape, ...]] = {}
-        self._prices: dict[tuple[str, str], Price] = {}
+        self._narrowed: dict[tuple[str, int], Shape] = {}
+        self._domains: dict[str, int] = {}
+        self._order: PriceOrder | None = None
+
+    @property
+    def order(self) -> PriceOrder:
+        """The types that can be had as such a machine, by price."""
+        if self._order is None:
+            self._order = self.template.columns.choice(self.requirements).order
+        return self._order
+
+    @property
+    def price(self) -> Price:
+        """That of the cheapest such machine, however small."""
+        return self.order.first(self.mask)[0].price
+
+    def unreserved(self, asked: Requirements) -> int:
+        """The types that would do if the machine did not have to be reserved, and only had to be what its pods asked for."""
+        template = self.template
+        own = template.requirements.get(labels.CAPACITY_TYPE)
+        free = self.requirements.without(labels.CAPACITY_TYPE) & asked & Requirements(() if own is None else (own,))
+        return template.columns.allowing(free) & template.columns.choice(free).mask
 
     def too_uniform(self, mask: int) -> bool:
         """Whether the types of ``mask`` differ less than some ``minValues`` asks for."""
         return any(self.template.columns.different_values(key, mask) < least for key, least in self.min_values)
 
-    def price_at(self, key: str, value: str) -> Price:
-        """The cheapest type that this shape could be if it were narrowed to one value of a key."""
-        known = self._prices.get((key, value))
+    def domains_of(self, domains: Domains, key: str) -> int:
+        """The values of ``key`` that such a machine may have, of those that the domains know, as a mask."""
+        known = self._domains.get(key)
         if known is None:
-            narrowed = self.template.shape(self.requirements & Requirements((Requirement.in_(key, value),)))
-            choice = self.template.columns.choice(narrowed.requirements)
-            best = self.template.columns.cheapest(narrowed.mask, choice, 1)
-            known = self._prices[key, value] = best[0].price if best else math.inf
+            known = self._domains[key] = domains.mask(self.requirements.get(key))
+        return known
+
+    def is_settled(self, key: str) -> bool:
+        """Whether such a machine has a certain value of ``key``."""
+        own = self.requirements.get(key)
+        return own is not None and own.single() is not None
+
+    def narrowed(self, domains: Domains, key: str, mask: int) -> Shape:
+        """This shape with the values of ``key`` that ``mask`` stands for."""
+        known = self._narrowed.get((key, mask))
+        if known is None:
+            wanted = Requirements((domains.requirement(key, mask),))
+            known = self._narrowed[key, mask] = self.template.shape(self.requirements & wanted)
         return known
 
     def join(self, constraints: Constraints) -> tuple[Shape, ...]:
@@ -80,7 +129,15 @@ class Shape:
 class Template:
     """What every new node of a pool has in common."""
 
-    def __init__(self, pool: NodePool, catalog: Catalog, daemons: Sequence[Daemon], strict_min_values: bool) -> None:
+    def __init__(
+        self,
+        pool: NodePool,
+        catalog: Catalog,
+        daemons: Sequence[Daemon],
+        *,
+        strict_min_values: bool = True,
+        reservations: Reservations | None = None,
+    ) -> None:
         self.pool = pool
         self.strict_min_values = strict_min_values
         self.taints: tuple[Taint, ...] = pool.taints
@@ -89,12 +146,27 @@ class Template:
         node_class = labels.node_class_label(pool.node_class.group, pool.node_class.kind)
         named = Requirement.in_(node_class, pool.node_class.name)
         self.requirements = pool.template_requirements & Requirements((named,))
+        self.reservations = reservations if self.columns.reserved_offerings else None
         self._shapes: dict[Requirements, Shape] = {}
+        self._rooms: dict[int, Mapping[str, int]] = {}
         simulated = self.requirements & _SIMULATED
         self.groups: tuple[DaemonGroup, ...] = daemon_groups(
             daemons, self.columns, simulated, self.taints, self.labels.well_known
         )
         self.base = self.shape(self.requirements)
+        self.starts: tuple[Shape, ...] = (self.base,) if self.reservations is None else self._reserved_first()
+
+    def _reserved_first(self) -> tuple[Shape, ...]:
+        """A new machine either takes a reservation, or is one that does not touch any."""
+        if not self.base.mask & self.shape(self.requirements & RESERVED).mask:
+            return (self.base,)
+        return tuple(self.shape(self.requirements & kind) for kind in (RESERVED, NOT_RESERVED))
+
+    def reserved_for(self, requirements: Requirements) -> tuple[ReservedOffering, ...]:
+        """The reserved offerings that a machine with these requirements may use, where it can use nothing else."""
+        if self.reservations is None or not is_reserved(requirements):
+            return ()
+        return tuple(o for o in self.columns.reserved_offerings if o.requirements.intersects(requirements) is None)
 
     def shape(self, requirements: Requirements) -> Shape:
         found = self._shapes.get(requirements)
@@ -113,6 +185,15 @@ class Template:
                 held &= self.columns.fitting(name, amounts[name] + group.overhead.get(name, 0))
             fits |= held
         return fits
+
+    def room(self, bit: int) -> Mapping[str, int]:
+        """What a machine of the type with this bit has for pods beside its daemons."""
+        known = self._rooms.get(bit)
+        if known is None:
+            overhead = next((group.overhead for group in self.groups if group.mask & bit), Resources())
+            known = (self.columns.types[bit.bit_length() - 1].allocatable - overhead).amounts
+            self._rooms[bit] = known
+        return known
 
     def leaving_free(self, ports: Sequence[HostPort]) -> int:
         """Types whose daemons take none of these host ports."""
@@ -133,41 +214,114 @@ class Template:
         return least
 
 
+class Fit(NamedTuple):
+    """What a claim would be with one more pod on it."""
+
+    shape: Shape
+    mask: int
+    amounts: dict[str, int]
+
+    @property
+    def price(self) -> Price:
+        return self.shape.order.first(self.mask)[0].price
+
+
 class PlannedClaim:
     """A machine that will be launched, as the union of what may still become of it.
 
-    ``rank`` says when it is tried: the number of its pods, then a number that settles ties.
+    ``rank`` is the packing's: when it is tried. ``mask`` may still have types that are full meanwhile; `settle` takes them out.
     """
 
-    __slots__ = ("amounts", "mask", "pods", "ports", "rank", "shape")
+    __slots__ = ("amounts", "asked", "is_settled", "mask", "pods", "ports", "price", "rank", "room", "shape", "spare")
 
     def __init__(self, shape: Shape, mask: int) -> None:
         self.ports: tuple[HostPort, ...] = ()
         self.shape = shape
         self.mask = mask
+        self.is_settled = True
         self.amounts: dict[str, int] = {}
+        self.asked = Requirements()
+        """The capacity type that pods asked for, where the machine is reserved."""
         self.pods: list[Pod] = []
-        self.rank = (0, 0)
+        self.rank: tuple[float, int] = (0, 0)
+        self.price: Price = 0.0
+        self.room: dict[str, int] = {}
+        """What the cheapest type has left, once `appraise` was called."""
+        self.spare = -1
+        """The packing's: how much that is."""
 
-    def add(self, pod: Pod, pod_class: PodClass, options: Iterable[Shape]) -> bool:
-        """Put one pod here as the first of ``options`` for which some instance type still holds everything."""
-        amounts = self.amounts
-        grown = {name: amounts.get(name, 0) + amount for name, amount in pod_class.amounts}
+    def fit(self, pod_class: PodClass, options: Options, *, by_size: bool = True) -> Fit | None:
+        """What this becomes with such a pod, or None when there is no room.
+
+        Of the best options for which some instance type still holds everything the cheapest; or, not ``by_size``, the one that
+        is cheapest for small machines.
+        """
+        held = self.amounts
+        grown = dict(held)
+        for name, amount in pod_class.amounts:
+            grown[name] = held.get(name, 0) + amount
+        names = pod_class.names if self.is_settled else grown
+        for alike in options:
+            fits = [
+                Fit(shape, mask, grown) for shape in alike if (mask := self._holding(shape, pod_class, grown, names))
+            ]
+            if fits:
+                return fits[0] if len(fits) == 1 else min(fits, key=lambda f: f.price if by_size else f.shape.price)
+        return None
+
+    def _holding(self, shape: Shape, pod_class: PodClass, grown: Mapping[str, int], names: Iterable[str]) -> int:
+        template = shape.template
+        allowed = self.mask & shape.mask
         wanted = pod_class.constraints.ports
-        for shape in options:
-            template = shape.template
-            allowed = self.mask & shape.mask
-            if wanted:
-                allowed &= template.leaving_free(wanted)
-            mask = template.fitting(allowed, grown, grown)
-            if mask and not (shape.min_values and self._too_uniform(shape, mask)):
-                amounts.update(grown)
-                self.mask = mask
-                self.shape = shape
-                self.pods.append(pod)
-                self.ports += pod_class.constraints.ports
-                return True
-        return False
+        if wanted:
+            allowed &= template.leaving_free(wanted)
+        if shape.reserved and template.reservations is not None:
+            allowed &= template.reservations.reach(self, shape.reserved)
+        mask = template.fitting(allowed, grown, names)
+        if not mask or not shape.min_values:
+            return mask
+        differing = mask
+        if shape.reserved:
+            asked = self.asked & _capacity_type(pod_class.constraints)
+            differing = template.fitting(shape.unreserved(asked), grown, grown)
+        return 0 if self._too_uniform(shape, differing) else mask
+
+    def take(self, pod: Pod, pod_class: PodClass, fit: Fit) -> None:
+        """Put the pod here."""
+        self.shape, self.mask, self.amounts = fit.shape, fit.mask, fit.amounts
+        self.is_settled = True
+        self.pods.append(pod)
+        self.ports += pod_class.constraints.ports
+        reservations = fit.shape.template.reservations
+        if fit.shape.reserved and reservations is not None:
+            self.asked &= _capacity_type(pod_class.constraints)
+            reservations.hold_one(self, fit.shape.reserved, fit.mask)
+
+    def appraise(self) -> None:
+        """Work out what the cheapest type costs, and what it has left."""
+        priced, bit = self.shape.order.first(self.mask)
+        self.price = priced.price
+        held = self.amounts
+        self.room = {name: amount - held.get(name, 0) for name, amount in self.shape.template.room(bit).items()}
+
+    def squeeze(self, pod: Pod, pod_class: PodClass) -> bool:
+        """Put the pod into what the cheapest type has left, if there is enough: neither shape nor price change."""
+        room, held = self.room, self.amounts
+        for name, amount in pod_class.amounts:
+            if room.get(name, 0) < amount:
+                return False
+        for name, amount in pod_class.amounts:
+            room[name] -= amount
+            held[name] = held.get(name, 0) + amount
+        self.is_settled = False
+        self.pods.append(pod)
+        return True
+
+    def settle(self) -> None:
+        """Take the types out of the mask that are too small by now."""
+        if not self.is_settled:
+            self.mask = self.shape.template.fitting(self.mask, self.amounts, self.amounts)
+            self.is_settled = True
 
     def _too_uniform(self, shape: Shape, mask: int) -> bool:
         """Whether ``minValues`` refuses a pod. As best effort it gives way for the first pod, and later keeps what it has."""
@@ -186,11 +340,13 @@ class PlannedClaim:
 
     def to_launch(self, max_types: int) -> Launch | None:
         """The machine as a value: at most ``max_types`` types, cheapest first. None when so few differ too little."""
+        self.settle()
         template = self.shape.template
         found = template.columns
-        choice = found.choice(self.shape.requirements)
-        priced = found.cheapest(self.mask, choice, max_types)
-        requirements, lacking = self._lowered(priced)
+        requirements = self.shape.requirements & self._reservation()
+        choice = found.choice(requirements)
+        priced = (*found.cheapest(self.mask, choice, max_types), *self._also_listed(choice.mask))[:max_types]
+        requirements, lacking = self._lowered(requirements, priced)
         if lacking and template.strict_min_values:
             return None
         return Launch(
@@ -205,25 +361,59 @@ class PlannedClaim:
             feasible=self.mask.bit_count(),
         )
 
-    def _lowered(self, priced: Sequence[PricedType]) -> tuple[Requirements, bool]:
+    def _reservation(self) -> Requirements:
+        """Which reservations the machine is launched into. By now nobody else wants those that are left over."""
+        reservations, reserved = self.shape.template.reservations, self.shape.reserved
+        if not reserved or reservations is None:
+            return Requirements()
+        reservations.hold_more(self, reserved, self.mask)
+        held = reservations.held_by(self)
+        keys = {offering.key for offering in reserved if offering.reservation in held and offering.key}
+        return Requirements(Requirement.in_(key, *held) for key in keys)
+
+    def _also_listed(self, reserved: int) -> Iterator[PricedType]:
+        """Types that would do without the reservation. They have no price here; Karpenter names them too."""
+        if self.shape.reserved:
+            template = self.shape.template
+            others = template.fitting(self.shape.unreserved(self.asked), self.amounts, self.amounts)
+            others &= ~(self.mask & reserved)
+            names = sorted(template.columns.types[bit].name for bit in bits(others))
+            yield from (PricedType(name, math.inf) for name in names)
+
+    def _lowered(self, requirements: Requirements, priced: Sequence[PricedType]) -> tuple[Requirements, bool]:
         """The requirements, each ``minValues`` no more than ``priced`` has, and whether that lowered any."""
         shape, found = self.shape, self.shape.template.columns
         if not shape.min_values:
-            return shape.requirements, False
+            return requirements, False
         mask = found.mask_of(priced)
         held = {key: found.different_values(key, mask) for key, _least in shape.min_values}
         lowered = [
             attrs.evolve(r, min_values=min(r.min_values, held[r.key])) if r.min_values else r
-            for r in shape.requirements.values()
+            for r in requirements.values()
         ]
         return Requirements(lowered), any(held[key] < least for key, least in shape.min_values)
 
 
+def _capacity_type(constraints: Constraints) -> Requirements:
+    wanted = constraints.requirements.get(labels.CAPACITY_TYPE)
+    return Requirements(() if wanted is None else (wanted,))
+
+
 def templates_for(
-    pools: Iterable[NodePool], catalog: Catalog, daemons: Sequence[Daemon], *, strict_min_values: bool = True
+    pools: Iterable[NodePool],
+    catalog: Catalog,
+    daemons: Sequence[Daemon],
+    *,
+    strict_min_values: bool = True,
+    with_reservations: bool = True,
 ) -> tuple[Template, ...]:
     """A template for each pool that has a catalog and may grow, in the order in which they are tried."""
-    usable = (pool for pool in pools if catalog.types.get(pool.name) and pool.may_grow)
+    usable = sorted(
+        (pool for pool in pools if catalog.types.get(pool.name) and pool.may_grow), key=lambda pool: pool.order
+    )
+    types = {id(catalog.types[pool.name]): catalog.types[pool.name] for pool in usable}
+    reservations = Reservations.of(columns(each) for each in types.values()) if with_reservations else None
     return tuple(
-        Template(pool, catalog, daemons, strict_min_values) for pool in sorted(usable, key=lambda pool: pool.order)
+        Template(pool, catalog, daemons, strict_min_values=strict_min_values, reservations=reservations)
+        for pool in usable
     )

@@ -38,6 +38,10 @@ class PodClass:
     attachments: frozenset[Attachment]
     selected_by: Hashable
     pods: list[Pod]
+    names: tuple[str, ...] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: tuple(name for name, _ in self.amounts), takes_self=True)
+    )
+    """The resources that they ask for."""
 
     @property
     def order(self) -> tuple[int, int, float, str]:

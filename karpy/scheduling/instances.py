@@ -10,16 +10,20 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import attrs
 
+from karpy import labels
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import NEGATIVE, Requirement, Requirements
 
-__all__ = ["OfferingChoice", "PricedType", "TypeColumns", "bits", "columns"]
+__all__ = ["OfferingChoice", "PriceOrder", "PricedType", "ReservedOffering", "TypeColumns", "bits", "columns"]
+
+
+_AS_FLAGS = bytes.maketrans(b"01", b"\0\1")
 
 
 def columns(types: InstanceTypes) -> TypeColumns:
@@ -47,14 +51,67 @@ class PricedType:
     price: Price
 
 
-class OfferingChoice(NamedTuple):
+@attrs.frozen
+class ReservedOffering:
+    """An offering of which there is only so much. ``bit`` is its type's, as a mask; ``key`` the label that says which it is."""
+
+    bit: int
+    reservation: str
+    key: str
+    units: int
+    price: Price
+    requirements: Requirements
+
+
+class OfferingChoice:
     """The offerings that some requirements allow: the types that have one, and these by their cheapest, ties by name.
 
     Each entry of ``by_price`` is the type with that price, and the type's bit as a mask.
     """
 
-    mask: int
-    by_price: tuple[tuple[PricedType, int], ...]
+    __slots__ = ("_order", "by_price", "mask")
+
+    def __init__(self, by_price: tuple[tuple[PricedType, int], ...]) -> None:
+        self.by_price = by_price
+        self.mask = sum(bit for _, bit in by_price)
+        self._order: PriceOrder | None = None
+
+    @property
+    def order(self) -> PriceOrder:
+        if self._order is None:
+            self._order = PriceOrder(self.by_price)
+        return self._order
+
+
+class PriceOrder:
+    """Finds the cheapest type of a mask without walking the list."""
+
+    __slots__ = ("_by_price", "_ranks", "_reached")
+
+    def __init__(self, by_price: tuple[tuple[PricedType, int], ...]) -> None:
+        self._by_price = by_price
+        self._reached = list(itertools.accumulate((bit for _, bit in by_price), operator.or_))
+        """At each index the types that stand there or before."""
+        ranks = {bit.bit_length() - 1: rank for rank, (_, bit) in enumerate(by_price)}
+        self._ranks = [ranks.get(bit, -1) for bit in range(max(ranks, default=-1) + 1)]
+        """By the type's bit where it stands."""
+
+    def first(self, mask: int) -> tuple[PricedType, int]:
+        """The cheapest type of ``mask`` and its bit. One of them must be on offer."""
+        reached, low, high = self._reached, 0, len(self._reached) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if reached[middle] & mask:
+                high = middle
+            else:
+                low = middle + 1
+        return self._by_price[low]
+
+    def all(self, mask: int) -> tuple[PricedType, ...]:
+        """The types of ``mask``, all of which must be on offer, by price."""
+        chosen = f"{mask:b}"[::-1].encode().translate(_AS_FLAGS)
+        by_price = self._by_price
+        return tuple([by_price[rank][0] for rank in sorted(itertools.compress(self._ranks, chosen))])
 
 
 class TypeColumns:
@@ -72,6 +129,7 @@ class TypeColumns:
         offering_keys = {key for t in self.types for o in t.offerings for key in o.requirements}
         self.offering_keys = frozenset(offering_keys)
         self._offerings = _group_offerings(self.types)
+        self.reserved_offerings = _reserved_offerings(self.types)
 
     def known_to(self, spec: LabelSpec) -> LabelSpec:
         """``spec`` without the keys of other clouds: a key that no type here defines will not be on a node unless a pool puts it
@@ -142,13 +200,12 @@ class TypeColumns:
                 for bit, price in prices:
                     if price < best.get(bit, math.inf) or bit not in best:
                         best[bit] = price
-        mask = sum(1 << bit for bit in best)
         ranked = sorted((price, self.types[bit].name, bit) for bit, price in best.items())
-        return OfferingChoice(mask, tuple((PricedType(name, price), 1 << bit) for price, name, bit in ranked))
+        return OfferingChoice(tuple((PricedType(name, price), 1 << bit) for price, name, bit in ranked))
 
     def cheapest(self, mask: int, choice: OfferingChoice, limit: int) -> tuple[PricedType, ...]:
         """At most ``limit`` types of ``mask``, by price, then name."""
-        return tuple(itertools.islice((priced for priced, bit in choice.by_price if mask & bit), limit))
+        return choice.order.all(mask & choice.mask)[:limit]
 
     def mask_of(self, priced: Iterable[PricedType]) -> int:
         """These types as a mask."""
@@ -191,6 +248,25 @@ def _group_offerings(types: Sequence[InstanceType]) -> dict[Requirements, list[t
             if offering.available:
                 grouped.setdefault(offering.requirements, []).append((bit, _price(offering)))
     return grouped
+
+
+def _reserved_offerings(types: Sequence[InstanceType]) -> tuple[ReservedOffering, ...]:
+    """Reserved capacity that can be had, the cheapest first."""
+    found = [
+        ReservedOffering(
+            *(1 << bit, offering.reservation_id, _naming(offering), offering.reservation_capacity),
+            *(offering.sort_price, offering.requirements),
+        )
+        for bit, instance_type in enumerate(types)
+        for offering in instance_type.offerings
+        if offering.available and offering.reservation_id and offering.capacity_type == labels.RESERVED
+    ]
+    return tuple(sorted(found, key=lambda offering: (offering.price, offering.reservation, offering.bit)))
+
+
+def _naming(offering: Offering) -> str:
+    """The label whose value is the reservation's ID; empty where the provider has none."""
+    return next((key for key, r in offering.requirements.items() if r.single() == offering.reservation_id), "")
 
 
 def _price(offering: Offering) -> Price:

@@ -1,77 +1,84 @@
-"""Claims planned in this solve, in the order of a packing, found without looking at all.
+"""Claims planned in this solve, found without looking at all of them.
 
-`Packing.KARPENTER` tries the claim with the fewest pods first, of several the one that grew last: machines fill evenly.
-`Packing.FULLEST` tries the one with the most: what can be together is together on few large machines, where little is lost to
-rounding, and machines that pods need for themselves alone stay small.
-
-For each rung and each shape there is a heap of claims by rank. A claim that grew, or that changed its shape,
-is put right when it comes up. A claim that refuses a pod for its host stays refused for the rung; one that has no room is set
-aside until a class of another size comes.
+What refuses a pod for its host or its ports refuses every pod that is alike in these, for the rest of the solve: the claims of
+one shape stand in a `Line` for each such likeness, and leave it for good. What has no room is set aside until pods of another
+size come.
 """
 
 from __future__ import annotations
 
-import enum
+import abc
 import heapq
+from typing import Generic, TypeVar
 
 from karpy.objects.pod import Pod
 from karpy.scheduling.claims import PlannedClaim, Shape
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.ports import clash
-from karpy.scheduling.rungs import Rung, hosts_of
+from karpy.scheduling.rungs import Likeness, Rung, hosts_of
 
-__all__ = ["OpenClaims", "Packing"]
+__all__ = ["EvenClaims", "Line", "OpenClaims"]
 
-
-class Packing(enum.Enum):
-    """Which planned machine is tried first."""
-
-    KARPENTER = "karpenter"
-    FULLEST = "fullest"
-
-
-_Entry = tuple[tuple[int, int], int]
+Entry = tuple[tuple[float, int], int]
 """(rank when it was put here, number of the claim)"""
 
 
-class _Queue:
-    """The claims of one shape, for one rung."""
+class Line:
+    """The claims of one shape by rank, for pods that are alike as far as hosts and ports go.
 
-    __slots__ = ("heap", "seen", "set_aside")
+    ``members`` are the numbers of the claims that came to the shape, in the order in which they came; some have left it since.
+    """
 
-    def __init__(self) -> None:
-        self.heap: list[_Entry] = []
+    __slots__ = ("heap", "members", "seen", "set_aside", "shape")
+
+    def __init__(self, shape: Shape, members: list[int]) -> None:
+        self.shape = shape
+        self.members = members
+        self.heap: list[Entry] = []
         self.seen = 0
-        self.set_aside: list[_Entry] = []
+        self.set_aside: list[Entry] = []
+
+    def restore(self) -> None:
+        for entry in self.set_aside:
+            heapq.heappush(self.heap, entry)
+        self.set_aside.clear()
 
 
-class OpenClaims:
+L = TypeVar("L", bound=Line)
+
+
+class OpenClaims(abc.ABC, Generic[L]):
     """All claims of one solve."""
 
-    def __init__(self, well_known: frozenset[str], packing: Packing) -> None:
-        self._packing = packing
+    def __init__(self, well_known: frozenset[str]) -> None:
         self.claims: list[PlannedClaim] = []
         self._well_known = well_known
         self._members: dict[Shape, list[int]] = {}
-        self._queues: dict[Rung, dict[Shape, _Queue]] = {}
-        self._with_set_aside: list[_Queue] = []
-        self._turn = 0
+        self._lines: dict[tuple[Likeness, Shape], L] = {}
+        self._reached: dict[Rung, tuple[int, int, list[L]]] = {}
+        """The lines that a rung reaches, as of a version of the rung and a number of shapes."""
+        self._with_set_aside: list[L] = []
 
-    def begin(self) -> None:
-        """A class of another size comes: claims that had no room are asked again."""
-        for queue in self._with_set_aside:
-            for entry in queue.set_aside:
-                heapq.heappush(queue.heap, entry)
-            queue.set_aside.clear()
+    @abc.abstractmethod
+    def _new_line(self, shape: Shape, members: list[int]) -> L: ...
+
+    @abc.abstractmethod
+    def _place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool: ...
+
+    @abc.abstractmethod
+    def _came(self, claim: PlannedClaim, number: int, before: Shape | None) -> None:
+        """A pod came onto a claim, which had that shape before it (None: the claim is new)."""
+
+    def begin(self, pod_class: PodClass) -> None:  # noqa: ARG002  (a packing may prepare for the class)
+        """Another class comes: claims that had no room for the last one are asked again."""
+        for line in self._with_set_aside:
+            line.restore()
         self._with_set_aside.clear()
 
     def open(self, claim: PlannedClaim, rung: Rung) -> None:
         """A new claim, with its first pod on it."""
-        number = len(self.claims)
-        claim.rank = self._rank(claim, number)
         self.claims.append(claim)
-        self._members.setdefault(claim.shape, []).append(number)
-        rung.record_claim(number, claim.shape, self._well_known)
+        self._took(claim, len(self.claims) - 1, None, rung)
 
     def place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
         """Put the pod on the claim that the packing tries first, of those that can take it."""
@@ -79,86 +86,55 @@ class OpenClaims:
             return False
         if rung.host_affinities and hosts_of(rung.host_affinities):
             return self._beside_others(pod, pod_class, rung)
-        queues = self._queues.setdefault(rung, {})
-        tops: list[tuple[_Entry, Shape, _Queue, tuple[Shape, ...]]] = []
-        for shape, members in self._members.items():
-            options = rung.options(shape)
-            if options:
-                queue = queues.get(shape)
-                if queue is None:
-                    queue = queues[shape] = _Queue()
-                self._catch_up(queue, members)
-                top = self._top(queue, shape)
-                if top is not None:
-                    tops.append((top, shape, queue, options))
-        while tops:
-            best = min(range(len(tops)), key=lambda index: tops[index][0])
-            entry, shape, queue, options = tops[best]
-            if self._try(entry, shape, queue, options, pod, pod_class, rung):
-                return True
-            top = self._top(queue, shape)
-            if top is None:
-                tops.pop(best)
-            else:
-                tops[best] = (top, shape, queue, options)
-        return False
+        return self._place(pod, pod_class, rung)
 
-    def _catch_up(self, queue: _Queue, members: list[int]) -> None:
-        """Take in claims that came to the shape since the queue was last used."""
-        for number in members[queue.seen :]:
-            heapq.heappush(queue.heap, (self.claims[number].rank, number))
-        queue.seen = len(members)
-
-    def _top(self, queue: _Queue, shape: Shape) -> _Entry | None:
-        """The entry that really is first, or None when no claim is left."""
-        heap = queue.heap
-        while heap:
-            rank, number = heap[0]
-            claim = self.claims[number]
-            if claim.shape is not shape:
-                heapq.heappop(heap)
-            elif claim.rank != rank:
-                heapq.heapreplace(heap, (claim.rank, number))
-            else:
-                return heap[0]
-        return None
-
-    def _try(
-        self,
-        entry: _Entry,
-        shape: Shape,
-        queue: _Queue,
-        options: tuple[Shape, ...],
-        pod: Pod,
-        pod_class: PodClass,
-        rung: Rung,
-    ) -> bool:
-        number = entry[1]
-        claim = self.claims[number]
-        ports = rung.constraints.ports
-        if not rung.allows_host(number) or (ports and clash(ports, claim.ports)):
-            heapq.heappop(queue.heap)  # for good: what is on a claim stays on it
-            return False
-        if not claim.add(pod, pod_class, options):
-            if not queue.set_aside:
-                self._with_set_aside.append(queue)
-            queue.set_aside.append(heapq.heappop(queue.heap))
-            return False
-        self._grew(claim, number, shape, rung)
-        return True
-
-    def _grew(self, claim: PlannedClaim, number: int, before: Shape, rung: Rung) -> None:
-        """A pod came onto the claim: its rank falls, and it is listed under the shape that it has now."""
-        self._turn += 1
-        claim.rank = self._rank(claim, -self._turn)
+    def _took(self, claim: PlannedClaim, number: int, before: Shape | None, rung: Rung) -> None:
+        self._came(claim, number, before)
         if claim.shape is not before:
             self._members.setdefault(claim.shape, []).append(number)
         rung.record_claim(number, claim.shape, self._well_known)
 
-    def _rank(self, claim: PlannedClaim, tie: int) -> tuple[int, int]:
-        """Lower comes first. A rank that an entry still has from before is put right when the entry comes up."""
-        count = len(claim.pods)
-        return (-count, 0) if self._packing is Packing.FULLEST else (count, tie)
+    def _lines_for(self, rung: Rung) -> list[L]:
+        """The lines of the shapes that such a pod may come to."""
+        version, shapes = rung.version(), len(self._members)
+        known = self._reached.get(rung)
+        if known is None or known[0] != version or known[1] != shapes:
+            lines = [self._line(rung, shape) for shape in self._members if rung.options(shape)]
+            known = self._reached[rung] = (version, shapes, lines)
+        return known[2]
+
+    def _line(self, rung: Rung, shape: Shape) -> L:
+        key = (rung.likeness, shape)
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = self._new_line(shape, self._members[shape])
+        return line
+
+    def _first(self, line: L, rung: Rung) -> Entry | None:
+        """The entry that really is first and may be the pod's host, or None when no claim is left."""
+        heap, ports, claims = line.heap, rung.constraints.ports, self.claims
+        if line.seen < len(line.members):
+            for number in line.members[line.seen :]:
+                heapq.heappush(heap, (claims[number].rank, number))
+            line.seen = len(line.members)
+        while heap:
+            rank, number = heap[0]
+            claim = claims[number]
+            if claim.shape is not line.shape:
+                heapq.heappop(heap)
+            elif claim.rank != rank:
+                heapq.heapreplace(heap, (claim.rank, number))
+            elif not rung.allows_host(number) or (ports and clash(ports, claim.ports)):
+                heapq.heappop(heap)  # for good: what is on a claim stays on it
+            else:
+                return heap[0]
+        return None
+
+    def _set_aside(self, line: L) -> None:
+        """The first of the line has no room for pods of this size."""
+        if not line.set_aside:
+            self._with_set_aside.append(line)
+        line.set_aside.append(heapq.heappop(line.heap))
 
     def _beside_others(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
         """Pods that want to be on the same host as others: only those hosts come into question."""
@@ -168,7 +144,43 @@ class OpenClaims:
             before = claim.shape
             if not rung.allows_host(number) or clash(rung.constraints.ports, claim.ports):
                 continue
-            if claim.add(pod, pod_class, rung.options(before)):
-                self._grew(claim, number, before, rung)
+            fit = claim.fit(pod_class, rung.options(before))
+            if fit is not None:
+                claim.take(pod, pod_class, fit)
+                self._took(claim, number, before, rung)
                 return True
+        return False
+
+
+class EvenClaims(OpenClaims[Line]):
+    """Karpenter's order: the claim with the fewest pods first, of several the one that grew last."""
+
+    def __init__(self, well_known: frozenset[str]) -> None:
+        super().__init__(well_known)
+        self._turn = 0
+
+    def _new_line(self, shape: Shape, members: list[int]) -> Line:
+        return Line(shape, members)
+
+    def _came(self, claim: PlannedClaim, number: int, before: Shape | None) -> None:
+        self._turn += 1
+        claim.rank = (len(claim.pods), number if before is None else -self._turn)
+
+    def _place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
+        tops = [(entry, line) for line in self._lines_for(rung) if (entry := self._first(line, rung)) is not None]
+        while tops:
+            best = min(range(len(tops)), key=lambda index: tops[index][0])
+            (_rank, number), line = tops[best]
+            claim = self.claims[number]
+            fit = claim.fit(pod_class, rung.options(line.shape), by_size=False)
+            if fit is not None:
+                claim.take(pod, pod_class, fit)
+                self._took(claim, number, line.shape, rung)
+                return True
+            self._set_aside(line)
+            entry = self._first(line, rung)
+            if entry is None:
+                tops.pop(best)
+            else:
+                tops[best] = (entry, line)
         return False

@@ -8,17 +8,24 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.claims import Shape
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.instances import bits
-from karpy.scheduling.topology import Domains, Group, GroupKind, Host, Topology
+from karpy.scheduling.ports import HostPort
+from karpy.scheduling.topology import Group, GroupKind, Host, Topology
 from karpy.state.snapshot import NodeView
 
-__all__ = ["Rung"]
+__all__ = ["Likeness", "Options", "Rung", "hosts_of"]
 
 _MOST_OPTIONS = 64
 """How many combinations of domains are tried for one pod on one machine, when terms on several keys leave many open."""
+
+
+Likeness = tuple[tuple[tuple[Group, bool], ...], tuple[HostPort, ...]]
+"""What decides on single hosts: the hostname terms, each with whether such a pod counts itself, and the ports."""
+
+Options = tuple[tuple[Shape, ...], ...]
+"""What a machine may become, the best first; those that are equally good stand together."""
 
 
 class Rung:
@@ -33,68 +40,87 @@ class Rung:
         self.itself = {group: group in selecting for group in deciding}
         self.host_groups = tuple(group for group in deciding if group.is_host)
         self.host_affinities = tuple(g for g in self.host_groups if g.kind is GroupKind.AFFINITY)
+        self.likeness: Likeness = (tuple((g, self.itself[g]) for g in self.host_groups), constraints.ports)
         self._zonal = tuple(group for group in deciding if not group.is_host)
         self._keys = tuple(dict.fromkeys(group.key for group in self._zonal))
+        self._by_key = tuple(tuple(group for group in self._zonal if group.key == key) for key in self._keys)
         self._pod_masks = {group: group.domains.mask(constraints.strict.get(group.key)) for group in self._zonal}
         self._counted = tuple(group for group in selected_by if group.kind is not GroupKind.INVERSE)
         self._keeping = () if topology.is_empty else topology.inverse_of(constraints)
         self._settling = () if topology.is_empty else topology.anti_affinity_of(constraints)
-        self._options: dict[Shape, tuple[int, tuple[Shape, ...]]] = {}
+        self._options: dict[Shape, tuple[int, Options]] = {}
+        self._recorded: dict[Shape, tuple[tuple[Group, int], ...]] = {}
         self.is_free = not deciding
         """No other pod matters to where such a pod goes."""
 
     def version(self) -> int:
         """Grows whenever an answer about domains may have changed."""
-        return sum(group.version for group in self._zonal)
+        total = 0
+        for group in self._zonal:
+            total += group.version
+        return total
 
     def allows_host(self, host: Host | None) -> bool:
-        return all(group.allows_host(host, self.itself[group]) for group in self.host_groups)
+        for group in self.host_groups:  # noqa: SIM110  (asked for every pod: a generator costs more)
+            if not group.allows_host(host, self.itself[group]):
+                return False
+        return True
 
     # Machines that are planned
 
-    def options(self, shape: Shape) -> tuple[Shape, ...]:
-        """What a machine of this shape may become with such a pod on it, best first; empty when it cannot take one."""
-        if not self._zonal:
-            return shape.join(self.constraints)
-        version = self.version()
+    def options(self, shape: Shape) -> Options:
+        """What a machine of this shape may become with such a pod on it; empty when it cannot take one."""
+        version = self.version() if self._zonal else 0
         known = self._options.get(shape)
         if known is None or known[0] != version:
-            reachable = shape.join(self.constraints)
-            found = tuple(narrowed for joined in reachable for narrowed in self._narrowed(joined))
-            if len(reachable) > 1:  # several ways to reach the volumes: the least crowded first
-                found = tuple(sorted(found, key=self._crowding))
-            known = self._options[shape] = (version, found)
+            known = self._options[shape] = (version, self._find_options(shape))
         return known[1]
 
-    def _narrowed(self, shape: Shape) -> Iterator[Shape]:
-        choices = [self._choices(key, shape) for key in self._keys]
-        for picked in itertools.islice(itertools.product(*choices), _MOST_OPTIONS):
-            requirements = Requirements(picked)
-            narrowed = shape.template.shape(shape.requirements & requirements)
-            if narrowed.mask:
-                yield narrowed
+    def _find_options(self, shape: Shape) -> Options:
+        reachable = shape.join(self.constraints)
+        if not self._zonal or not reachable:
+            return tuple((joined,) for joined in reachable)  # in the order in which the volumes name them
+        if len(reachable) == 1 and len(self._keys) == 1:
+            groups, key = self._by_key[0], self._keys[0]
+            mask = reachable[0].domains_of(groups[0].domains, key)
+            if mask & (mask - 1) == 0 and reachable[0].is_settled(key):  # the machine stays what it is
+                return (reachable,) if mask & self._allowed(groups) else ()
+        found = [option for joined in reachable for option in self._narrowed(joined)]
+        found.sort(key=lambda option: option[0])
+        return tuple(
+            tuple(dict.fromkeys(narrowed for _, narrowed in alike))
+            for _, alike in itertools.groupby(found, key=lambda option: option[0])
+        )
 
-    def _crowding(self, shape: Shape) -> int:
-        """How many pods that should be spread are where a machine of this shape would be."""
-        total = 0
-        for group in self._zonal:
-            if group.kind is GroupKind.SPREAD:
-                mask = group.domains.mask(shape.requirements.get(group.key))
-                total += sum(group.counts[bit] for bit in bits(mask))
-        return total
+    def _narrowed(self, shape: Shape) -> list[tuple[tuple[int, ...], Shape]]:
+        """How crowded the domains are, key by key, and what the machine is when it is settled there."""
+        found: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
+        for key, groups in zip(self._keys, self._by_key, strict=True):
+            found = [
+                ((*crowds, crowd), narrowed)
+                for crowds, held in found[:_MOST_OPTIONS]
+                for crowd, mask in self._choices(key, groups, held)
+                if (narrowed := held.narrowed(groups[0].domains, key, mask)).mask
+            ]
+        return found
 
-    def _choices(self, key: str, shape: Shape) -> list[Requirement]:
-        """The values of one key to narrow a machine to, best first: where fewest pods are, then where it is cheapest."""
-        groups = [group for group in self._zonal if group.key == key]
-        domains = groups[0].domains
-        mask = domains.mask(shape.requirements.get(key))
+    def _allowed(self, groups: Sequence[Group]) -> int:
+        """The domains, of one key, where such a pod may go."""
+        mask = -1
         for group in groups:
-            mask &= group.allowed(self._pod_masks[group], mask, self.itself[group])
+            mask &= group.reach(self._pod_masks[group], self.itself[group])
+        return mask
+
+    def _choices(self, key: str, groups: Sequence[Group], shape: Shape) -> list[tuple[int, int]]:
+        """Domains of one key to narrow a machine to, as masks: where fewest pods are first, each with how many there are."""
+        mask = shape.domains_of(groups[0].domains, key) & self._allowed(groups)
         if not mask:
             return []
+        spread = [group for group in groups if group.kind is GroupKind.SPREAD]
         if not self._must_settle(groups, mask):
-            return [domains.requirement(key, mask)]
-        return [Requirement.in_(key, name) for name in self._ranked(groups, domains, mask, key, shape)]
+            return [(0, mask)]
+        crowds = [(sum(group.counts[bit] for group in spread), 1 << bit) for bit in bits(mask)]
+        return sorted(crowds)
 
     def _must_settle(self, groups: Sequence[Group], mask: int) -> bool:
         """Whether the machine has to be in one known domain for such a pod.
@@ -105,18 +131,7 @@ class Rung:
         settling = self._settling
         if any(group.kind is GroupKind.SPREAD or group in settling for group in groups):
             return True
-        wanting = [group for group in groups if group.kind is GroupKind.AFFINITY]
-        return any(not any(group.counts[bit] for bit in bits(mask)) for group in wanting)
-
-    @staticmethod
-    def _ranked(groups: Sequence[Group], domains: Domains, mask: int, key: str, shape: Shape) -> list[str]:
-        spread = [group for group in groups if group.kind is GroupKind.SPREAD]
-
-        def rank(bit: int) -> tuple[int, float, str]:
-            name = domains.names[bit]
-            return sum(group.counts[bit] for group in spread), shape.price_at(key, name), name
-
-        return [domains.names[bit] for bit in sorted(bits(mask), key=rank)]
+        return any(group.kind is GroupKind.AFFINITY and not group.populated & mask for group in groups)
 
     def unsatisfied(self, shape: Shape) -> list[str]:
         """The terms that leave a new machine of this shape no place, each with its counts."""
@@ -148,16 +163,19 @@ class Rung:
 
     def record_claim(self, host: Host, shape: Shape, well_known: frozenset[str]) -> None:
         """A pod was put on a machine of this shape."""
+        recorded = self._recorded.get(shape)
+        if recorded is None:
+            recorded = self._recorded[shape] = tuple(self._counting(shape, well_known))
+        for group, mask in recorded:
+            group.record(host, mask)
+
+    def _counting(self, shape: Shape, well_known: frozenset[str]) -> Iterator[tuple[Group, int]]:
+        """The groups that count a pod on such a machine, and its domains."""
         for group in (*self._counted, *self._keeping):
-            if group.is_host:
-                if group.counts_node(shape.requirements, shape.template.taints, well_known):
-                    group.record(host, 0)
-                continue
-            own = shape.requirements.get(group.key)
-            if own is None and group.key not in well_known:
+            if not group.is_host and shape.requirements.get(group.key) is None and group.key not in well_known:
                 continue
             if group.counts_node(shape.requirements, shape.template.taints, well_known):
-                group.record(host, group.domains.mask(own))
+                yield group, 0 if group.is_host else shape.domains_of(group.domains, group.key)
 
     def record_node(self, view: NodeView) -> None:
         """A pod was put on a node that exists."""

@@ -6,7 +6,8 @@ a class for good is not asked again, so the cost grows with the number of classe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
 
 import attrs
 
@@ -14,24 +15,27 @@ from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
 from karpy.resources import Resources, total
 from karpy.scheduling.bound import price_bound
-from karpy.scheduling.claims import PlannedClaim, Template, templates_for
+from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
 from karpy.scheduling.classes import PodClass, classify, read_pods
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.limits import remaining_limits, within
-from karpy.scheduling.openclaims import OpenClaims, Packing
+from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
+from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan, Unschedulable
 from karpy.scheduling.reasons import explain_refusals
-from karpy.scheduling.rungs import Rung
+from karpy.scheduling.rungs import Options, Rung
+from karpy.scheduling.spare import Sizes
+from karpy.scheduling.thriftyclaims import ThriftyClaims
 from karpy.scheduling.topology import Group, Topology
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE
 
 __all__ = ["MAX_INSTANCE_TYPES", "solve"]
 
-_PACKINGS = (Packing.FULLEST, Packing.KARPENTER)
+_PACKINGS = (Packing.THRIFTY, Packing.KARPENTER)
 
 FEW_PODS = 150
 """Up to so many pods both packings are tried in any case."""
@@ -48,7 +52,7 @@ def solve(
     catalog: Catalog,
     pods: Iterable[Pod] | None = None,
     *,
-    packing: Packing | None = None,
+    packing: Packing | str | None = None,
     max_instance_types: int = MAX_INSTANCE_TYPES,
     respect_preferences: bool = True,
     strict_min_values: bool = True,
@@ -64,13 +68,13 @@ def solve(
     """
     wanted = snapshot.to_place if pods is None else tuple(pods)
     plans = []
-    for each in _PACKINGS if packing is None else (packing,):
+    for each in _PACKINGS if packing is None else (Packing(packing),):
         run = _Run(snapshot, catalog, wanted, _Policy(respect_preferences, strict_min_values, each))
         run.place_all()
         plans.append(run.to_plan(max_instance_types))
         if _is_good(plans[-1], run, len(wanted)):
             break
-    return min(plans, key=_badness)
+    return plans[0] if len(plans) == 1 else _better(*plans)
 
 
 def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
@@ -83,9 +87,15 @@ def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
     return plan.price <= FAIR_PRICE * price_bound(needed, run.templates)
 
 
-def _badness(plan: Plan) -> tuple[int, float, int]:
-    """Lower is better: pods left without a place, then dollars, then machines."""
-    return sum(len(part.pods) for part in plan.unschedulable), plan.price, len(plan.launches)
+def _better(thrifty: Plan, karpenter: Plan) -> Plan:
+    """The one that leaves fewer pods waiting; then the cheaper one, unless it has more machines and saves less than half."""
+    waiting = [sum(len(part.pods) for part in plan.unschedulable) for plan in (thrifty, karpenter)]
+    if waiting[0] != waiting[1]:
+        return thrifty if waiting[0] < waiting[1] else karpenter
+    cheaper, dearer = (thrifty, karpenter) if thrifty.price <= karpenter.price else (karpenter, thrifty)
+    if len(cheaper.launches) > len(dearer.launches) and 2 * cheaper.price > dearer.price:
+        return dearer
+    return cheaper
 
 
 @attrs.frozen
@@ -126,9 +136,16 @@ class _Run:
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
         self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
         self.open_nodes = OpenNodes(self.nodes)
-        self.open_claims = OpenClaims(self.well_known, policy.packing)
+        self.packing = policy.packing
+        self.open_claims = self._open_claims(policy.packing)
         self.left_over: list[_Waiting] = []
+        self._blank: dict[Hashable, Fit | None] = {}
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
+
+    def _open_claims(self, packing: Packing) -> OpenClaims[Any]:
+        if packing is Packing.KARPENTER:
+            return EvenClaims(self.well_known)
+        return ThriftyClaims(self.well_known, Sizes(self.classes))
 
     def place_all(self) -> None:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
@@ -174,7 +191,8 @@ class _Run:
         """
         rungs = list(self._ladder(pod_class))
         self.open_nodes.begin()
-        self.open_claims.begin()
+        self.open_claims.begin(pod_class)
+        self._blank.clear()
         for position, pod in enumerate(pods):
             for rung in tuple(rungs):
                 if self._put(pod, pod_class, rung):
@@ -198,13 +216,27 @@ class _Run:
             return False
         for template in self.templates:
             limit = self.remaining[template.pool.name]
-            claim = PlannedClaim(template.base, template.base.mask & within(limit, template.columns))
-            if claim.mask and claim.add(pod, pod_class, rung.options(template.base)):
-                self.open_claims.open(claim, rung)
-                if limit is not None:
-                    self.remaining[template.pool.name] = limit - claim.largest_capacity(limit)
-                return True
+            affordable = within(limit, template.columns)
+            for start in template.starts:
+                claim = PlannedClaim(start, start.mask & affordable)
+                fit = self._first_fit(claim, pod_class, rung.options(start)) if claim.mask else None
+                if fit is not None:
+                    claim.take(pod, pod_class, fit)
+                    self.open_claims.open(claim, rung)
+                    if limit is not None:
+                        self.remaining[template.pool.name] = limit - claim.largest_capacity(limit)
+                    return True
         return False
+
+    def _first_fit(self, claim: PlannedClaim, pod_class: PodClass, options: Options) -> Fit | None:
+        """What a new claim becomes with its first pod: worked out once for all pods that are alike, as long as what they may
+        have stays the same."""
+        reservations = claim.shape.template.reservations
+        key = (claim.shape, claim.mask, options, reservations.version if reservations is not None else 0)
+        if key not in self._blank:
+            self._blank[key] = claim.fit(pod_class, options, by_size=self.packing is Packing.THRIFTY)
+        fit = self._blank[key]
+        return None if fit is None else fit._replace(amounts=dict(fit.amounts))
 
     def to_plan(self, max_types: int) -> Plan:
         launches, dropped = [], []

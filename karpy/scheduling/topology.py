@@ -69,9 +69,12 @@ class Group:
         self.domains = domains
         self.universe = universe
         self.counts = [0] * len(domains.names)
+        self.populated = 0
+        """The domains that have a pod, as a mask."""
         self.hosts: dict[Host, int] = {}
         self.version = 0
-        self._spread: dict[tuple[int, int], tuple[int, int]] = {}
+        """Grows when what `reach` says may have changed, or which domain has the fewest pods."""
+        self._spread: dict[tuple[int, bool], tuple[int, int]] = {}
 
     def counts_node(self, requirements: Requirements, taints: Sequence[Taint], well_known: frozenset[str]) -> bool:
         """Whether pods on such a node count (spread only: the pod's own node affinity and tolerations decide)."""
@@ -92,10 +95,19 @@ class Group:
         them, or against all of them where pods are kept apart."""
         if self.is_host:
             self.hosts[host] = self.hosts.get(host, 0) + 1
-        elif self.kind in (GroupKind.ANTI_AFFINITY, GroupKind.INVERSE) or mask & (mask - 1) == 0:
+            return
+        if mask & (mask - 1) == 0:
+            if not mask:
+                return
+            self.counts[mask.bit_length() - 1] += 1
+        elif self.kind in (GroupKind.ANTI_AFFINITY, GroupKind.INVERSE):
             for bit in bits(mask):
                 self.counts[bit] += 1
-        self.version += 1
+        else:
+            return
+        if self.kind is GroupKind.SPREAD or mask & ~self.populated:
+            self.version += 1
+        self.populated |= mask
 
     def allows_host(self, host: Host | None, counts_itself: bool) -> bool:
         """Whether one more pod may go to this machine; None is one that does not exist yet. Hostname groups only."""
@@ -109,14 +121,21 @@ class Group:
 
     def allowed(self, pod_mask: int, node_mask: int, counts_itself: bool) -> int:
         """The domains among ``node_mask`` where one more pod may go, when its own requirements leave it ``pod_mask``."""
-        if isinstance(self.term, SpreadTerm):
-            return self._spread_allowed(self.term, pod_mask, int(counts_itself)) & node_mask
-        if self.kind is GroupKind.AFFINITY:
-            return self._affinity_allowed(pod_mask, node_mask, counts_itself)
-        return node_mask & ~self._populated() if node_mask else 0
+        return self.reach(pod_mask, counts_itself) & node_mask
 
-    def _spread_allowed(self, term: SpreadTerm, pod_mask: int, own: int) -> int:
-        known = self._spread.get((pod_mask, own))
+    def reach(self, pod_mask: int, counts_itself: bool) -> int:
+        """All domains where one more pod may go, whatever node it is about."""
+        if isinstance(self.term, SpreadTerm):
+            return self._spread_reach(self.term, pod_mask, counts_itself)
+        if self.kind is not GroupKind.AFFINITY:
+            return ~self.populated
+        held = self.populated & pod_mask
+        if held or not counts_itself:
+            return held
+        return self.universe & pod_mask  # the first of its kind may begin anywhere
+
+    def _spread_reach(self, term: SpreadTerm, pod_mask: int, counts_itself: bool) -> int:
+        known = self._spread.get((pod_mask, counts_itself))
         if known is not None and known[0] == self.version:
             return known[1]
         counts = self.counts
@@ -124,20 +143,13 @@ class Group:
         least = min(supported, default=0)
         if term.min_domains is not None and len(supported) < term.min_domains:
             least = 0
-        most = term.max_skew + least - own
-        mask = sum(1 << bit for bit in bits(self.universe) if counts[bit] <= most)
-        self._spread[pod_mask, own] = (self.version, mask)
+        most = term.max_skew + least - counts_itself
+        mask = 0
+        for bit in bits(self.universe):
+            if counts[bit] <= most:
+                mask |= 1 << bit
+        self._spread[pod_mask, counts_itself] = (self.version, mask)
         return mask
-
-    def _affinity_allowed(self, pod_mask: int, node_mask: int, counts_itself: bool) -> int:
-        populated = self._populated()
-        found = populated & pod_mask & node_mask
-        if found or not counts_itself or populated & pod_mask:
-            return found
-        return self.universe & pod_mask & node_mask  # the first of its kind may begin anywhere
-
-    def _populated(self) -> int:
-        return sum(1 << bit for bit, count in enumerate(self.counts) if count)
 
 
 class Topology:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from karpy import labels
-from karpy.scheduling.openclaims import Packing
+from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.scheduler import FEW_PODS
 from karpy.testing import make_instance_type, make_nodepool, make_pod
@@ -49,14 +49,14 @@ def placements(found: Plan) -> list[tuple[str, tuple[str, ...]]]:
 
 def test_filling_machines_up_is_cheaper_for_a_large_and_diverse_batch() -> None:
     pods = batch(FEW_PODS + 50)
-    fullest, even = plan(pods, Packing.FULLEST), plan(pods, Packing.KARPENTER)
+    fullest, even = plan(pods, Packing.THRIFTY), plan(pods, Packing.KARPENTER)
     assert fullest.placed == even.placed == len(pods)
     assert fullest.price < even.price
 
 
 def test_a_large_batch_is_packed_once_the_cheaper_way() -> None:
     pods = batch(FEW_PODS + 1)
-    assert placements(plan(pods)) == placements(plan(pods, Packing.FULLEST))
+    assert placements(plan(pods)) == placements(plan(pods, Packing.THRIFTY))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -73,7 +73,7 @@ def test_machines_can_be_filled_evenly_as_karpenter_does() -> None:
     large = [make_pod(f"large-{n}", labels=both, requests={"cpu": "1"}, spec=spec) for n in range(2)]
     small = [make_pod(f"small-{n}", requests={"cpu": "100m"}) for n in range(4)]
     assert [len(launch.pods) for launch in plan(large + small, Packing.KARPENTER).launches] == [3, 3]
-    assert sorted(len(launch.pods) for launch in plan(large + small, Packing.FULLEST).launches) == [1, 5]
+    assert sorted(len(launch.pods) for launch in plan(large + small, Packing.THRIFTY).launches) == [1, 5]
 
 
 @pytest.mark.parametrize("packing", Packing)
