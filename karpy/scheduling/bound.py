@@ -1,30 +1,71 @@
 """What a plan could cost at the very least: a bound to hold a packing against.
 
-Whatever machines are bought, they must together hold what the pods ask for. So the cheapest unit price of each resource, times how
-much of it is needed, bounds the price from below; the dearest resource counts.
+Whatever machines are bought, they must together hold what the pods ask for, and there must be as many of them as pods that keep
+each other off a host. Let that be a linear program: buy any fraction of any type, ``min Σ price·x`` so that each amount is covered. Any
+weights of the resources, taken as prices of a unit, bound it from below once they are scaled so that no type is worth more than it
+costs; the best weights are looked for by going up and down one resource at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.cloud.instancetype import Price
+from karpy.resources import NODES
 from karpy.scheduling.claims import Template
 
 __all__ = ["price_bound"]
 
+_STEPS = (4.0, 2.0, 1.4, 1.15, 1.05)
+"""The factors by which the weight of a resource is tried to be changed."""
+
 
 def price_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Price:
-    """Dollars per hour below which no machines of these pools hold ``needed``. Zero when nothing can be said."""
-    cheapest: dict[str, Price] = {}
+    """Dollars per hour below which no machines of these pools hold ``needed``, in which ``nodes`` counts machines.
+
+    Zero when nothing can be said.
+    """
+    names = [name for name, amount in needed.items() if amount > 0]
+    amounts = [needed[name] for name in names]
+    offers = _offers(names, amounts, templates)
+    if not offers or any(all(room[i] == 0 for _, room in offers) for i in range(len(names))):
+        return 0.0
+    weights = [1.0] * len(names)
+    best = _worth(weights, offers)
+    for step in _STEPS:
+        improved = True
+        while improved:
+            improved = False
+            for place in range(len(weights)):
+                for factor in (step, 1 / step):
+                    changed = [*weights[:place], weights[place] * factor, *weights[place + 1 :]]
+                    worth = _worth(changed, offers)
+                    if worth > best * (1 + 1e-9):
+                        best, weights, improved = worth, changed, True
+    return best
+
+
+Offer = tuple[Price, tuple[float, ...]]
+"""The price of a machine, and the share of each needed amount that it holds."""
+
+
+def _offers(names: Sequence[str], amounts: Sequence[int], templates: Iterable[Template]) -> list[Offer]:
+    found: dict[tuple[float, ...], Price] = {}
     for template in templates:
-        columns = template.columns
-        for priced, bit in columns.choice(template.requirements).by_price:
-            if not bit & template.base.mask:
-                continue
-            room = columns.types[bit.bit_length() - 1].allocatable
-            for name in needed:
-                if room.get(name, 0) > 0:
-                    per_unit = priced.price / room[name]
-                    cheapest[name] = min(per_unit, cheapest.get(name, per_unit))
-    return max((amount * cheapest.get(name, 0.0) for name, amount in needed.items()), default=0.0)
+        for priced, bit in template.columns.choice(template.requirements).by_price:
+            if bit & template.base.mask:
+                room = template.room(bit)
+                held = (1 if name == NODES else max(room.get(name, 0), 0) for name in names)
+                shares = tuple(has / amount for has, amount in zip(held, amounts, strict=True))
+                found[shares] = min(priced.price, found.get(shares, priced.price))
+    return [(price, shares) for shares, price in found.items()]
+
+
+def _worth(weights: Sequence[float], offers: Iterable[Offer]) -> Price:
+    """What all that is needed is worth at these weights, when the machine that is the best bargain costs what it is worth."""
+    bargains = (
+        price / value
+        for price, shares in offers
+        if (value := sum(w * share for w, share in zip(weights, shares, strict=True))) > 0
+    )
+    return sum(weights) * min(bargains, default=0.0)
