@@ -37,8 +37,9 @@ NAMES: dict[type[msgspec.Struct], str] = {
     OwnerReference: "kind name uid apiVersion controller blockOwnerDeletion",
     NodeSpec: "providerID taints unschedulable",
     NodeStatus: "capacity allocatable conditions",
-    PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers volumes resources "
-    "overhead priority priorityClassName schedulerName schedulingGates terminationGracePeriodSeconds restartPolicy",
+    PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers volumes "
+    "resourceClaims resources overhead priority priorityClassName schedulerName schedulingGates "
+    "terminationGracePeriodSeconds restartPolicy",
     Volume: "name persistentVolumeClaim ephemeral",
     ClaimSource: "claimName",
     EphemeralSource: "volumeClaimTemplate",
