@@ -7,8 +7,9 @@ pictures share it until a selector changes.
 from __future__ import annotations
 
 import functools
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -68,12 +69,22 @@ class Services:
         }
 
 
+Owner = tuple[str, str, str, str]
+"""apiVersion, kind, namespace, name."""
+
+_BUCKETS = 1024
+
+
+def _bucket(owner: Owner) -> int:
+    return zlib.crc32("/".join(owner).encode()) % _BUCKETS
+
+
 @attrs.frozen(eq=False)
 class Workloads:
-    """``services`` by namespace; ``owners``: selectors by (apiVersion, kind, namespace), then by name."""
+    """``services`` by namespace; ``owners``: the selectors of workloads, in buckets, so that one change copies few of them."""
 
     services: Mapping[str, Services] = attrs.field(factory=dict)
-    owners: Mapping[tuple[str, str, str], Mapping[str, LabelSelector]] = attrs.field(factory=dict)
+    owners: Sequence[Mapping[Owner, LabelSelector]] = ({},) * _BUCKETS
 
     def service_labels(self, namespace: str, pod: Labels) -> dict[str, str]:
         """The labels by which services select a pod with labels ``pod``; none when no service does."""
@@ -82,15 +93,18 @@ class Workloads:
 
     def selector_of(self, namespace: str, owner: OwnerReference) -> LabelSelector | None:
         """The selector of a pod's owner; None for owners of other kinds and for those that are gone."""
-        return self.owners.get((owner.api_version, owner.kind, namespace), {}).get(owner.name)
+        key = (owner.api_version, owner.kind, namespace, owner.name)
+        return self.owners[_bucket(key)].get(key)
 
 
 class Selectors:
     """What is known of services and workloads, kept current object by object."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[Kind, str], dict[str, Any]] = {}
-        self._changed: set[tuple[Kind, str]] = set()
+        self._services: dict[str, dict[str, Any]] = {}
+        self._owners: dict[int, dict[Owner, Any]] = {}
+        self._changed_services: set[str] = set()
+        self._changed_owners: set[int] = set()
         self._picture = Workloads()
 
     def take(self, kind: Kind, key: str, raw: Mapping[str, Any] | None) -> None:
@@ -101,25 +115,37 @@ class Selectors:
         """
         namespace, _, name = key.rpartition("/")
         selector = None if raw is None else _READERS[kind](raw)
-        held = self._held.setdefault((kind, namespace), {})
-        if held.get(name) == selector:
+        if kind == kinds.SERVICE:
+            if _put(self._services.setdefault(namespace, {}), name, selector):
+                self._changed_services.add(namespace)
             return
-        self._changed.add((kind, namespace))
-        if selector is None:
-            del held[name]
-        else:
-            held[name] = selector
+        owner = (kind.api_version, kind.kind, namespace, name)
+        bucket = _bucket(owner)
+        if _put(self._owners.setdefault(bucket, {}), owner, selector):
+            self._changed_owners.add(bucket)
 
     def picture(self) -> Workloads:
         """The present state; the same object again while nothing changed, and what did not change is shared."""
-        if self._changed:
-            services, owners = dict(self._picture.services), dict(self._picture.owners)
-            for kind, namespace in self._changed:
-                held = self._held[kind, namespace]
-                if kind == kinds.SERVICE:
-                    services[namespace] = Services(held.values())
-                else:
-                    owners[kind.api_version, kind.kind, namespace] = dict(held)
-            self._changed.clear()
-            self._picture = Workloads(services, owners)
+        if self._changed_services:
+            services = dict(self._picture.services)
+            services.update((name, Services(self._services[name].values())) for name in self._changed_services)
+            self._picture = attrs.evolve(self._picture, services=services)
+            self._changed_services.clear()
+        if self._changed_owners:
+            owners = list(self._picture.owners)
+            for bucket in self._changed_owners:
+                owners[bucket] = dict(self._owners[bucket])
+            self._picture = attrs.evolve(self._picture, owners=owners)
+            self._changed_owners.clear()
         return self._picture
+
+
+def _put(held: dict[Any, Any], key: Any, selector: Any) -> bool:
+    """Store the selector, or remove what is there when it is None; whether that changed anything."""
+    if held.get(key) == selector:
+        return False
+    if selector is None:
+        del held[key]
+    else:
+        held[key] = selector
+    return True
