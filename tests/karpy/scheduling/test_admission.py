@@ -6,7 +6,7 @@ import pytest
 
 from karpy import labels
 from karpy.scheduling.plan import RefusalKind, Unschedulable
-from karpy.testing import START, make_node, make_nodepool, make_pod, selector
+from karpy.testing import make_node, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
 Json = dict[str, Any]
@@ -63,6 +63,19 @@ def test_a_pod_that_may_also_run_on_them_is_placed() -> None:
     assert plan_of(make_nodepool(), make_pod(spec=required([off], [arch]))).placed == 1
 
 
+def test_a_pod_may_choose_its_pool_by_the_label_of_any_generation() -> None:
+    provisioner = {
+        "apiVersion": "karpenter.sh/v1alpha5",
+        "kind": "Provisioner",
+        "metadata": {"name": "old"},
+        "spec": {"providerRef": {"name": "default"}},
+    }
+    chooses = make_pod(spec={"nodeSelector": {labels.PROVISIONER_NAME: "old"}})
+    (launch,) = plan_of(make_nodepool(weight=9), provisioner, chooses).launches
+    assert launch.pool.name == "old"
+    assert plan_of(make_nodepool(), chooses).launches == ()
+
+
 # Pods that ask for what nobody may ask for
 
 
@@ -90,29 +103,3 @@ def test_a_pod_that_asks_for_what_it_may_not_is_refused(spec: Json, words: str) 
     part = refusal(make_pod("p", spec=spec))
     assert part.kind is RefusalKind.INVALID
     assert words in part.reason
-
-
-# Pods that do not wait for a machine
-
-
-@pytest.mark.parametrize(
-    "pod",
-    [
-        make_pod("mirror", owner="Node"),
-        make_pod("daemon", owner="DaemonSet"),
-        make_pod("preempting", status={"nominatedNodeName": "n"}),
-        make_pod("gated", status={"conditions": [{"type": "PodScheduled", "reason": "SchedulingGated"}]}),
-        make_pod("new", status={"conditions": []}),
-        make_pod("ended", status={"phase": "Failed"}),
-        {**make_pod("going"), "metadata": {"name": "going", "namespace": "default", "deletionTimestamp": str(START)}},
-    ],
-    ids=lambda pod: str(pod["metadata"]["name"]),
-)
-def test_a_pod_that_waits_for_something_else_is_not_looked_at(pod: Json) -> None:
-    plan = plan_of(make_nodepool(), pod)
-    assert (plan.launches, plan.unschedulable) == ((), ())
-
-
-def test_of_the_phase_a_pod_has_nothing_is_asked_while_it_lives() -> None:
-    for phase in ("", "Pending", "Unknown"):
-        assert plan_of(make_nodepool(), make_pod(status={"phase": phase})).placed == 1
