@@ -105,7 +105,7 @@ def _constraints(value: Any, path: str, problems: Problems) -> tuple[TopologySpr
         problems += wrong
         if wrong:
             continue
-        constraint = decode(entry, TopologySpreadConstraint)
+        constraint = decode(_given(entry), TopologySpreadConstraint)
         first = seen.setdefault((constraint.topology_key, constraint.when_unsatisfiable), at)
         if first != at:
             both = f"the same topologyKey and whenUnsatisfiable as {first}"
@@ -149,8 +149,7 @@ def _problems(entry: Any, path: str) -> Iterator[InvalidObject]:
     if not isinstance(entry, Mapping):
         yield InvalidObject(f"found {_shown(entry)}", path=path, accepted="an object")
         return
-    given = {key: value for key, value in entry.items() if value is not None}
-    rules = {**_FIELDS, **_FORBIDDEN}
+    given, rules = _given(entry), {**_FIELDS, **_FORBIDDEN}
     for name, value in given.items():
         if name not in rules:
             yield _unknown(name, path, _FIELDS)
@@ -162,6 +161,11 @@ def _problems(entry: Any, path: str) -> Iterator[InvalidObject]:
     if "minDomains" in given and given.get("whenUnsatisfiable") == _SOFT:
         found = f"found {_shown(given['minDomains'])}"
         yield InvalidObject(found, path=f"{path}.minDomains", accepted=f"nothing with {_SOFT}")
+
+
+def _given(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that say something; null is as good as nothing."""
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 def _members(value: Any, path: str, known: Collection[str] | None, problems: Problems) -> Mapping[str, Any]:

@@ -59,7 +59,7 @@ def test_constraints_are_read_with_all_their_fields() -> None:
         minDomains: 3
         nodeAffinityPolicy: Ignore
         nodeTaintsPolicy: Honor
-        matchLabelKeys: []
+        matchLabelKeys: null
         labelSelector: null
       - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway}
     """
