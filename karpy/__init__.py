@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext
     from karpy.cloud.registry import available_providers, load_provider
     from karpy.cloud.routing import Clouds
+    from karpy.cloud.volumes import UnsupportedVolumes
     from karpy.controllers.base import Controller, Request, Result
     from karpy.errors import (
         CreateFailed,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from karpy.objects.nodeclaim import NodeClaim
     from karpy.objects.nodepool import NodePool
     from karpy.objects.pod import Pod
+    from karpy.objects.schedulerconfig import read_scheduler_config
     from karpy.operator import Operator
     from karpy.requirements import Requirement, Requirements
     from karpy.resources import Resources
@@ -91,10 +93,12 @@ __all__ = [
     "Throttled",
     "Toleration",
     "Unschedulable",
+    "UnsupportedVolumes",
     "available_providers",
     "load_models",
     "load_provider",
     "read_manifests",
+    "read_scheduler_config",
     "solve",
     "with_catalog",
 ]
@@ -105,6 +109,7 @@ _HOMES = {
     "karpy.cloud.provider": ("CloudProvider", "Instance", "NodeClassStatus", "ProviderContext"),
     "karpy.cloud.registry": ("available_providers", "load_provider"),
     "karpy.cloud.routing": ("Clouds",),
+    "karpy.cloud.volumes": ("UnsupportedVolumes",),
     "karpy.controllers.base": ("Controller", "Request", "Result"),
     "karpy.errors": (
         *("CreateFailed", "InsufficientCapacity", "InternalError", "InvalidObject", "KarpyError", "KubeError"),
@@ -116,6 +121,7 @@ _HOMES = {
     "karpy.objects.nodeclaim": ("NodeClaim",),
     "karpy.objects.nodepool": ("NodePool",),
     "karpy.objects.pod": ("Pod",),
+    "karpy.objects.schedulerconfig": ("read_scheduler_config",),
     "karpy.operator": ("Operator",),
     "karpy.requirements": ("Requirement", "Requirements"),
     "karpy.resources": ("Resources",),

@@ -81,7 +81,9 @@ class LabelSpec:
         >>> CORE_LABELS.is_restricted("karpenter.sh/foo"), CORE_LABELS.is_restricted("karpenter.sh/capacity-type")
         (True, False)
         """
-        if key in self.well_known:
+        if (
+            key in self.well_known or key == PROVISIONER_NAME
+        ):  # pods of the first API generation choose their pool by it
             return False
         if key in self.restricted:
             return True

@@ -26,8 +26,10 @@ from karpy.controllers.termination import NodeTermination
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.objects.kinds import NODE_POOL, PROVISIONER, Kind
+from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
+from karpy.state.workloads import WORKLOAD_KINDS
 
 __all__ = ["Operator"]
 
@@ -40,6 +42,9 @@ class Operator:
     """All controllers of karpy, for the given clouds.
 
     ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger.
+
+    Raises:
+        InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
     """
 
     def __init__(
@@ -52,7 +57,8 @@ class Operator:
         on_decision: Callable[[float, Any], None] = _ignore,
         log: Any = None,
     ) -> None:
-        clock = clock or SystemClock()
+        clock, settings = clock or SystemClock(), settings or Settings()
+        self._default_spread = read_scheduler_config(settings.scheduler_config)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
@@ -61,10 +67,11 @@ class Operator:
             clouds=self.clouds,
             state=self.state,
             clock=clock,
-            settings=settings or Settings(),
+            settings=settings,
             recorder=self.recorder,
             on_decision=on_decision,
             log=log if log is not None else structlog.get_logger("karpy"),
+            default_spread=self._default_spread,
         )
         self.controllers: tuple[Controller, ...] = (
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
@@ -79,5 +86,7 @@ class Operator:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds whose events have to be fed to `state`, before controllers see them."""
-        return tuple(dict.fromkeys((*ClusterState.KINDS, *self.clouds.kinds)))
+        """The kinds whose events have to be fed to `state`, before controllers see them. Workloads are many, and only needed to
+        spread pods by default."""
+        known = (kind for kind in ClusterState.KINDS if self._default_spread or kind not in WORKLOAD_KINDS)
+        return tuple(dict.fromkeys((*known, *self.clouds.kinds)))

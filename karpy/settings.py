@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from karpy.errors import InvalidObject
+
 __all__ = ["Settings"]
 
 
@@ -24,6 +26,21 @@ class Settings:
     validation_delay_s: float = 15.0
     """A command must still be right so long after it was found."""
     replacement_timeout_s: float = 600.0
+    scheduler_config: str = ""
+    """How kube-scheduler spreads pods that name no constraint: the text of its configuration, read when the operator starts."""
+    ignore_dra_requests: bool = attrs.field(default=True)
+    """Pods that claim devices are refused, and DaemonSets that do are left out."""
+
+    @ignore_dra_requests.validator
+    def _has_no_allocator(self, _attribute: object, value: bool) -> None:
+        """Without an allocator for devices, to take such pods as others would buy machines that they cannot run on."""
+        if value is not True:
+            raise InvalidObject(
+                f"found {value!r}: karpy cannot allocate the devices of resource claims yet",
+                path="ignore_dra_requests",
+                object_name="Settings",
+                accepted="True",
+            )
 
     @property
     def nomination_window_s(self) -> float:

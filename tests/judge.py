@@ -100,6 +100,8 @@ def _launch(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods: Mapping[
 def _daemons(snapshot: Snapshot, launch: Launch, instance_type: InstanceType) -> Iterator[Pod]:
     for daemon_set in snapshot.daemon_sets:
         pod = daemon_set.to_pod()
+        if pod.spec.resource_claims:
+            continue  # left out by rule: where its devices are is not known
         machine = launch.pool.template_requirements & instance_type.requirements
         up = Requirements.from_labels({labels.REGISTERED: "true", labels.INITIALIZED: "true"})
         try:

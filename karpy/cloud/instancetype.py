@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from karpy import labels
+from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import MEMORY, PODS, Resources
@@ -132,13 +133,15 @@ class InstanceTypes(Sequence[InstanceType]):
 
 @attrs.frozen
 class Catalog:
-    """What can be bought: the instance types of each pool, by the pool's name, and what their label keys mean.
+    """What can be bought: the instance types of each pool, by the pool's name, what their label keys mean, and which volumes
+    they cannot use.
 
     Pools that share a node class share the `InstanceTypes` object.
     """
 
     types: Mapping[str, InstanceTypes] = attrs.field(factory=dict)
     labels: LabelSpec = CORE_LABELS
+    unsupported_volumes: UnsupportedVolumes = UnsupportedVolumes()
 
 
 def offerings_for(instance_type: InstanceType, wanted: Requirements) -> tuple[Offering, ...]:

@@ -13,6 +13,7 @@ import attrs
 
 from karpy.clock import Clock, SystemClock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
+from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
@@ -20,7 +21,15 @@ from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
 from karpy.resources import Resources
 
-__all__ = ["CloudProvider", "Defaulting", "Instance", "NodeClassStatus", "ProviderContext", "RawNodeClass"]
+__all__ = [
+    "CloudProvider",
+    "Defaulting",
+    "Instance",
+    "NodeClassStatus",
+    "ProviderContext",
+    "RawNodeClass",
+    "RefusingVolumes",
+]
 
 RawNodeClass = Mapping[str, Any]
 """The node class object as JSON: only its provider knows what it means. It must not be changed."""
@@ -131,4 +140,14 @@ class Defaulting(Protocol):
 
     def default_requirements(self, pool: NodePool) -> Requirements:
         """Requirements for keys that the pool does not name. Called for every snapshot: must be cheap."""
+        ...
+
+
+@runtime_checkable
+class RefusingVolumes(Protocol):
+    """A provider on whose machines some volumes cannot be used."""
+
+    @property
+    def unsupported_volumes(self) -> UnsupportedVolumes:
+        """Read once. With several clouds at once what one of them cannot use is refused, since a pod may get a machine of any."""
         ...

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from karpy.cloud.provider import CloudProvider, Defaulting
+from karpy.cloud.provider import CloudProvider, Defaulting, RefusingVolumes
+from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodepool import NodeClassRef, NodePool
@@ -23,9 +24,12 @@ class Clouds:
             (kind.group, kind.kind): provider for provider in reversed(self.providers) for kind in provider.node_classes
         }
         spec: LabelSpec = CORE_LABELS
+        unsupported = UnsupportedVolumes()
         for provider in providers:
             spec = spec | provider.labels
+            unsupported = unsupported | _unsupported_volumes(provider)
         self.labels = spec
+        self.unsupported_volumes = unsupported
 
     def serving(self, ref: NodeClassRef) -> CloudProvider | None:
         """The provider of a node class, or None when no active one serves it: such pools are not ours."""
@@ -39,3 +43,7 @@ class Clouds:
         wanted = provider.default_requirements(pool)
         named = pool.template_requirements
         return Requirements(requirement for key, requirement in wanted.items() if key not in named)
+
+
+def _unsupported_volumes(provider: object) -> UnsupportedVolumes:
+    return provider.unsupported_volumes if isinstance(provider, RefusingVolumes) else UnsupportedVolumes()

@@ -81,7 +81,7 @@ class Disruption:
         complete, catalog = with_catalog(snapshot, shared.clouds)
         if self._nothing_new(snapshot, catalog, now):
             return Result(shared.settings.disruption_poll_s)
-        command = next_command(complete, catalog, now=now)
+        command = next_command(complete, catalog, now=now, default_spread=shared.default_spread)
         if command is None:
             self._at_rest = _AtRest(snapshot.version, tuple(catalog.types.values()), _next_release(snapshot, now))
             return Result(shared.settings.disruption_poll_s)
@@ -103,7 +103,8 @@ class Disruption:
         if left > 0:
             return Result(left)
         self._found = None
-        confirmed = still_valid(command, *with_catalog(shared.state.snapshot(), shared.clouds), now=now)
+        newer, catalog = with_catalog(shared.state.snapshot(), shared.clouds)
+        confirmed = still_valid(command, newer, catalog, now=now, default_spread=shared.default_spread)
         if confirmed is None:
             return Result(shared.settings.disruption_poll_s)
         return self._start(confirmed)

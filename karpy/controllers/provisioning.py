@@ -14,7 +14,7 @@ from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta, decode
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.scheduling.plan import Launch
+from karpy.scheduling.plan import Launch, RefusalKind, Unschedulable
 from karpy.scheduling.scheduler import solve
 from karpy.state.catalogs import with_catalog
 from karpy.state.snapshot import Snapshot
@@ -92,7 +92,12 @@ class Provisioner:
     def _provision(self, taken: Snapshot) -> None:
         shared = self._shared
         snapshot, catalog = with_catalog(taken, shared.clouds)
-        plan = solve(snapshot, catalog, max_instance_types=shared.settings.max_instance_types)
+        plan = solve(
+            snapshot,
+            catalog,
+            max_instance_types=shared.settings.max_instance_types,
+            default_spread=shared.default_spread,
+        )
         shared.on_decision(shared.clock.now(), plan)
         pods = {pod.key: pod for pod in snapshot.to_place}
         failed = [error for launch in plan.launches if (error := self._try_launch(launch, pods)) is not None]
@@ -106,14 +111,8 @@ class Provisioner:
                     news, pods, f"nodeclaim/{claim}" + (f", node/{view.name}" if view.is_registered else "")
                 )
         for part in plan.unschedulable:
-            for key in part.pods:
-                shared.recorder.warning(
-                    kinds.POD,
-                    pods[key].metadata,
-                    "FailedScheduling",
-                    f"Failed to schedule pod, {part.reason}",
-                    repeat_s=300,
-                )
+            if part.kind is not RefusalKind.OPTED_OUT:
+                self._tell_refused(part, pods)
         if failed:
             raise failed[0]
 
@@ -147,6 +146,16 @@ class Provisioner:
     def _nominate(self, claim: str, pod_uids: Iterable[str]) -> None:
         until = self._shared.clock.now() + self._shared.settings.nomination_window_s
         self._shared.state.nominate(claim, pod_uids, until=until)
+
+    def _tell_refused(self, part: Unschedulable, pods: dict[str, Pod]) -> None:
+        for key in part.pods:
+            self._shared.recorder.warning(
+                kinds.POD,
+                pods[key].metadata,
+                "FailedScheduling",
+                f"Failed to schedule pod, {part.reason}",
+                repeat_s=300,
+            )
 
     def _tell_nominated(self, keys: Iterable[str], pods: dict[str, Pod], target: str) -> None:
         for key in keys:

@@ -12,6 +12,7 @@ from karpy.disruption.budgets import allowed_disruptions
 from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
 from karpy.objects.nodepool import WHEN_EMPTY
+from karpy.objects.pod import TopologySpreadConstraint
 from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Launch, Plan
@@ -21,7 +22,12 @@ from karpy.state.snapshot import Snapshot
 __all__ = ["consolidate", "single_node"]
 
 
-def single_node(snapshot: Snapshot, catalog: Catalog, found: Sequence[Candidate]) -> Command | None:
+def single_node(
+    snapshot: Snapshot,
+    catalog: Catalog,
+    found: Sequence[Candidate],
+    default_spread: Sequence[TopologySpreadConstraint] = (),
+) -> Command | None:
     """The first node, by what its disruption saves for what it costs, that can go or be replaced."""
     eligible = (
         candidate
@@ -34,18 +40,24 @@ def single_node(snapshot: Snapshot, catalog: Catalog, found: Sequence[Candidate]
         if pool.name not in left:
             left[pool.name] = allowed_disruptions(snapshot, pool, Reason.UNDERUTILIZED)
         if left[pool.name] > 0:
-            command = consolidate(snapshot, catalog, candidate)
+            command = consolidate(snapshot, catalog, candidate, default_spread)
             if command is not None:
                 return command
     return None
 
 
-def consolidate(snapshot: Snapshot, catalog: Catalog, candidate: Candidate) -> Command | None:
+def consolidate(
+    snapshot: Snapshot,
+    catalog: Catalog,
+    candidate: Candidate,
+    default_spread: Sequence[TopologySpreadConstraint] = (),
+) -> Command | None:
     """What happens to the pods if this node goes: a command, or None when it had better stay."""
     claim = candidate.view.claim
     rest = snapshot.without([candidate.view.name])
     # One packing is enough here: what counts is whether everything fits, and on how many machines.
-    plan = solve(rest, catalog, (*rest.to_place, *candidate.pods), packing=Packing.THRIFTY)
+    pods = (*rest.to_place, *candidate.pods)
+    plan = solve(rest, catalog, pods, packing=Packing.THRIFTY, default_spread=default_spread)
     if claim is None or not _all_placed(plan, rest, candidate):
         return None
     replacement = _replacement_for(plan, candidate)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:  # the parser in C is many times faster; PyYAML's wheels have it, a build of one's own may not
     SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-__all__ = ["Manifests", "Schemas", "read_manifests", "schemas_of"]
+__all__ = ["Manifests", "Schemas", "read_document", "read_manifests", "schemas_of"]
 
 Schemas: TypeAlias = Mapping[tuple[str, str], Mapping[str, Any]]
 """Structural schemas of whole objects, by ``apiVersion`` and ``kind``."""
@@ -71,7 +71,20 @@ def read_manifests(text: str, source: str, schemas: Schemas | None = None) -> Ma
     return Manifests(tuple(objects), tuple(problems))
 
 
-def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
+def read_document(text: str, source: str) -> Any:
+    """The one document that ``text`` is, whatever it holds; None when it is empty.
+
+    Raises:
+        InvalidObject: the text cannot be parsed, or is several documents.
+    """
+    form = "one YAML or JSON document"
+    found = [document for _, document in _documents(text, source, form)]
+    if len(found) > 1:
+        raise InvalidObject(f"found {len(found)} documents", object_name=source, accepted=form)
+    return found[0] if found else None
+
+
+def _documents(text: str, source: str, form: str = _FORM) -> Iterator[tuple[str, Any]]:
     """The documents that are not empty, each with its place in words."""
     if text.lstrip().startswith("{"):
         whole = _json(text)
@@ -90,7 +103,7 @@ def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
             if document is not None:
                 yield where, document
     except yaml.YAMLError as error:
-        raise InvalidObject(_one_line(error), object_name=source, accepted=_FORM) from None
+        raise InvalidObject(_one_line(error), object_name=source, accepted=form) from None
     finally:
         loader.dispose()
 

@@ -166,6 +166,12 @@ class Volume(Wire, frozen=True):
     ephemeral: EphemeralSource | None = None
 
 
+class PodResourceClaim(Wire, frozen=True):
+    """Devices that a pod uses by way of a ResourceClaim (dynamic resource allocation)."""
+
+    name: str = ""
+
+
 class PodSpec(Wire, frozen=True):
     node_name: str = ""
     node_selector: dict[str, str] | None = None
@@ -175,6 +181,7 @@ class PodSpec(Wire, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     volumes: tuple[Volume, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     resources: ContainerResources | None = None
     overhead: dict[str, str | int | float] | None = None
     priority: int | None = None

@@ -1,11 +1,18 @@
-"""What surrounds pods: DaemonSets, and budgets that limit their disruption."""
+"""What surrounds pods: the workloads and services that select them, DaemonSets, and budgets that limit their disruption."""
 
 from __future__ import annotations
 
 from karpy.objects.meta import ObjectMeta, Wire
 from karpy.objects.pod import LabelSelector, Pod, PodSpec
 
-__all__ = ["DaemonSet", "PodDisruptionBudget"]
+__all__ = [
+    "DaemonSet",
+    "PodDisruptionBudget",
+    "ReplicaSet",
+    "ReplicationController",
+    "Service",
+    "StatefulSet",
+]
 
 
 class _TemplateMeta(Wire, frozen=True):
@@ -72,3 +79,39 @@ class PodDisruptionBudget(Wire, frozen=True):
 
     def _gives_up(self, pod: Pod) -> bool:
         return self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and not pod.is_ready
+
+
+class _LabelsSpec(Wire, frozen=True):
+    selector: dict[str, str] | None = None
+
+
+class Service(Wire, frozen=True):
+    """As far as it says which pods it is for."""
+
+    metadata: ObjectMeta
+    spec: _LabelsSpec = _LabelsSpec()
+
+
+class ReplicationController(Wire, frozen=True):
+    """As far as it says which pods are its own."""
+
+    metadata: ObjectMeta
+    spec: _LabelsSpec = _LabelsSpec()
+
+
+class _SelectorSpec(Wire, frozen=True):
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(Wire, frozen=True):
+    """As far as it says which pods are its own."""
+
+    metadata: ObjectMeta
+    spec: _SelectorSpec = _SelectorSpec()
+
+
+class StatefulSet(Wire, frozen=True):
+    """As far as it says which pods are its own."""
+
+    metadata: ObjectMeta
+    spec: _SelectorSpec = _SelectorSpec()

@@ -32,6 +32,7 @@ def price_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Pri
         return 0.0
     weights = [1.0] * len(names)
     best = _worth(weights, offers)
+    alone = max((_worth([float(each == name) for each in names], offers) for name in names), default=0.0)
     for step in _STEPS:
         improved = True
         while improved:
@@ -42,7 +43,7 @@ def price_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Pri
                     worth = _worth(changed, offers)
                     if worth > best * (1 + 1e-9):
                         best, weights, improved = worth, changed, True
-    return best
+    return max(best, alone)
 
 
 Offer = tuple[Price, tuple[float, ...]]

@@ -11,11 +11,14 @@ from collections.abc import Callable, Hashable, Iterable
 import attrs
 import msgspec
 
+from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.errors import InvalidObject
 from karpy.labels import LabelSpec
-from karpy.objects.pod import Pod, PodSpec
+from karpy.objects.pod import Pod, TopologySpreadConstraint
 from karpy.resources import CPU, MEMORY, Resources
+from karpy.scheduling.admission import CLAIMS_DEVICES, Refused, refusal_of
 from karpy.scheduling.constraints import Constraints, Namespaces, affinity_terms, constraints_of
+from karpy.scheduling.plan import RefusalKind
 from karpy.scheduling.ports import host_ports
 from karpy.scheduling.volumes import Attachment, PodVolumes, volumes_of
 from karpy.state.snapshot import Storage
@@ -23,6 +26,9 @@ from karpy.state.snapshot import Storage
 __all__ = ["PodClass", "ReadPod", "classify", "read_pods"]
 
 _NO_VOLUMES = PodVolumes()
+_SUPPORTED = UnsupportedVolumes()
+
+Spread = tuple[TopologySpreadConstraint, ...]
 
 
 @attrs.define(eq=False)
@@ -60,22 +66,36 @@ class ReadPod:
 
 
 def read_pods(
-    pods: Iterable[Pod], spec_of_labels: LabelSpec, namespaces: Namespaces, storage: Storage
-) -> tuple[list[ReadPod], list[tuple[Pod, str]]]:
-    """The pods that may be placed, and those not looked at, with the reason."""
-    interned: dict[bytes, Constraints | str] = {}
+    pods: Iterable[Pod],
+    spec_of_labels: LabelSpec,
+    namespaces: Namespaces,
+    storage: Storage,
+    *,
+    unsupported: UnsupportedVolumes = _SUPPORTED,
+    default_spread: Callable[[Pod], Spread] | None = None,
+) -> tuple[list[ReadPod], list[tuple[Pod, Refused]]]:
+    """The pods that may be placed, and those not looked at, with the reason.
+
+    ``default_spread`` gives the constraints of a pod that names none.
+    """
+    interned: dict[bytes, Constraints | Refused] = {}
     found: list[ReadPod] = []
-    refused: list[tuple[Pod, str]] = []
+    refused: list[tuple[Pod, Refused]] = []
     for pod in pods:
-        volumes = volumes_of(pod, storage) if pod.spec.volumes else _NO_VOLUMES
-        if isinstance(volumes, str):
-            refused.append((pod, volumes))
+        spec = pod.spec
+        if spec.resource_claims:
+            refused.append((pod, CLAIMS_DEVICES))
             continue
-        key = _fingerprint(pod, volumes)
+        volumes = volumes_of(pod, storage, unsupported) if spec.volumes else _NO_VOLUMES
+        if isinstance(volumes, str):
+            refused.append((pod, Refused(RefusalKind.VOLUME, volumes)))
+            continue
+        spread = spec.topology_spread_constraints or (() if default_spread is None else default_spread(pod))
+        key = _fingerprint(pod, volumes, spread)
         constraints = interned.get(key)
         if constraints is None:
-            constraints = interned[key] = _read(pod, volumes, spec_of_labels, namespaces)
-        if isinstance(constraints, str):
+            constraints = interned[key] = _read(pod, volumes, spread, spec_of_labels, namespaces)
+        if isinstance(constraints, Refused):
             refused.append((pod, constraints))
         else:
             found.append(ReadPod(pod, constraints, volumes.attachments))
@@ -100,47 +120,33 @@ def classify(pods: Iterable[ReadPod], selected_by: Callable[[Pod], Hashable]) ->
     return sorted(classes.values(), key=lambda found: (found.order, found.pods[0].key))
 
 
-def _fingerprint(pod: Pod, volumes: PodVolumes) -> bytes:
+def _fingerprint(pod: Pod, volumes: PodVolumes, spread: Spread) -> bytes:
     """Equal for pods with equal constraints. Terms about pods depend on the pod's own namespace and labels."""
     spec = pod.spec
     ports = host_ports(spec)
     reachable = [each.to_selectors() for each in volumes.alternatives] if any(volumes.alternatives) else []
     alone = (spec.node_selector, spec.tolerations, [str(port) for port in ports], reachable)
-    if spec.affinity is None and not spec.topology_spread_constraints:
+    if spec.affinity is None and not spread:
         return msgspec.msgpack.encode(alone, order="sorted") if any(alone) else b""
-    around = (spec.affinity, spec.topology_spread_constraints, pod.metadata.namespace, _labels_that_matter(pod))
+    around = (spec.affinity, spread, pod.metadata.namespace, _labels_that_matter(pod, spread))
     return msgspec.msgpack.encode((alone, around), order="sorted")
 
 
-def _labels_that_matter(pod: Pod) -> dict[str, str | None]:
+def _labels_that_matter(pod: Pod, spread: Spread) -> dict[str, str | None]:
     """Own labels that own terms refer to by ``matchLabelKeys`` and ``mismatchLabelKeys``."""
     own = pod.metadata.labels or {}
-    keys = {key for constraint in pod.spec.topology_spread_constraints for key in constraint.match_label_keys}
+    keys = {key for constraint in spread for key in constraint.match_label_keys}
     for _weight, term in affinity_terms(pod.spec, anti=False) + affinity_terms(pod.spec, anti=True):
         keys.update(term.match_label_keys, term.mismatch_label_keys)
     return {key: own.get(key) for key in sorted(keys)}
 
 
-def _read(pod: Pod, volumes: PodVolumes, spec_of_labels: LabelSpec, namespaces: Namespaces) -> Constraints | str:
+def _read(
+    pod: Pod, volumes: PodVolumes, spread: Spread, spec_of_labels: LabelSpec, namespaces: Namespaces
+) -> Constraints | Refused:
     """The constraints, or why pods that have them are not looked at."""
     try:
-        refusal = _refusal(pod.spec, spec_of_labels)
-        return refusal or attrs.evolve(constraints_of(pod, namespaces), volumes=volumes.alternatives)
+        refused = refusal_of(pod.spec, spec_of_labels)
+        return refused or attrs.evolve(constraints_of(pod, namespaces, spread), volumes=volumes.alternatives)
     except InvalidObject as error:
-        return str(error)
-
-
-def _refusal(spec: PodSpec, spec_of_labels: LabelSpec) -> str | None:
-    """Why a pod is not looked at, whatever nodes there are, or None (core specification 3.1, validation)."""
-    for key in spec.node_selector or {}:
-        if spec_of_labels.is_restricted(key):
-            return f'label "{key}" is restricted; it cannot be used in a node selector'
-    node_affinity = spec.affinity.node_affinity if spec.affinity else None
-    required = node_affinity.required if node_affinity else None
-    for term in required.node_selector_terms if required else ():
-        if term.match_fields:
-            return "node selector term with matchFields is not supported"
-        for expression in term.match_expressions:
-            if spec_of_labels.is_restricted(expression.key):
-                return f'label "{expression.key}" is restricted; it cannot be used in a node affinity'
-    return None
+        return Refused(RefusalKind.INVALID, str(error))

@@ -145,8 +145,10 @@ _RUNGS: tuple[Callable[[Constraints], Constraints | None], ...] = (
 )
 
 
-def constraints_of(pod: Pod, namespaces: Namespaces | None = None) -> Constraints:
-    """What this pod asks for.
+def constraints_of(
+    pod: Pod, namespaces: Namespaces | None = None, spread: tuple[TopologySpreadConstraint, ...] | None = None
+) -> Constraints:
+    """What this pod asks for. ``spread`` takes the place of its own spread constraints.
 
     Raises:
         InvalidObject: with the path below the pod's ``spec``.
@@ -158,7 +160,7 @@ def constraints_of(pod: Pod, namespaces: Namespaces | None = None) -> Constraint
     preferred = sorted(affinity.preferred, key=lambda term: -term.weight) if affinity else []
     wishes = [_parse(term.preference) for term in preferred]
     own_nodes = tuple(selected & term for term in terms)
-    spread = spec.topology_spread_constraints
+    spread = spec.topology_spread_constraints if spread is None else spread
 
     def about(anti: bool, weighted: bool) -> tuple[AffinityTerm, ...]:
         found = [item for item in affinity_terms(spec, anti=anti) if (item[0] is not None) == weighted]

@@ -38,10 +38,12 @@ class DaemonGroup:
 
 
 def daemons_of(daemon_sets: Iterable[DaemonSet]) -> tuple[Daemon, ...]:
-    """The pods that DaemonSets would put on nodes."""
+    """The pods that DaemonSets would put on nodes, but for those that claim devices: nobody knows which nodes have them."""
     found = []
     for daemon_set in daemon_sets:
         pod = daemon_set.to_pod()
+        if pod.spec.resource_claims:
+            continue
         try:
             constraints = constraints_of(pod).without_preferences()
         except InvalidObject:  # the DaemonSet controller cannot place it either

@@ -79,6 +79,14 @@ class RefusalKind(enum.Enum):
     OFFERING = "offering"
     TOPOLOGY = "topology"
     TOGETHER = "together"
+    #: The pod must not run on machines of pools. Its owner knows, so nobody is told (core specification 3.1).
+    OPTED_OUT = "opted out"
+    #: The pod cannot be read, or asks for what no pod may ask for.
+    INVALID = "invalid"
+    #: A volume of the pod is not usable as things are, or never.
+    VOLUME = "volume"
+    #: The pod claims devices, for which karpy has no allocator (core specification 3.12).
+    RESOURCE_CLAIM = "resource claim"
 
 
 @attrs.frozen
@@ -116,11 +124,15 @@ class PoolRefusal:
 
 @attrs.frozen(eq=False)
 class Unschedulable:
-    """Pods, all alike, that cannot be placed; ``refusals`` has one entry per pool, ``reason`` says it in one line."""
+    """Pods, all alike, that cannot be placed; ``refusals`` has one entry per pool, ``reason`` says it in one line.
+
+    ``kind`` says what kept the pods from being looked at, whatever pools there are; None where they were.
+    """
 
     pods: tuple[str, ...]
     reason: str
     refusals: tuple[PoolRefusal, ...] = ()
+    kind: RefusalKind | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -12,13 +12,14 @@ from typing import Any
 import attrs
 
 from karpy.cloud.instancetype import Catalog
-from karpy.objects.pod import Pod
+from karpy.objects.pod import Pod, TopologySpreadConstraint
 from karpy.resources import Resources, total
 from karpy.scheduling.bound import price_bound
 from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
 from karpy.scheduling.classes import PodClass, classify, read_pods
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import daemons_of
+from karpy.scheduling.defaultspread import DefaultSpread
 from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.limits import remaining_limits, within
 from karpy.scheduling.openclaims import EvenClaims, OpenClaims
@@ -56,12 +57,14 @@ def solve(
     max_instance_types: int = MAX_INSTANCE_TYPES,
     respect_preferences: bool = True,
     strict_min_values: bool = True,
+    default_spread: Sequence[TopologySpreadConstraint] = (),
 ) -> Plan:
     """What to do about ``pods`` (default: `Snapshot.to_place`) in the cluster of ``snapshot``.
 
     Pure: the same input gives the same plan. One pod that cannot be read or placed never stops the others. Without
     ``respect_preferences`` only what is required counts. Without ``strict_min_values`` a ``minValues`` that cannot be met is
-    lowered instead of refusing the pods.
+    lowered instead of refusing the pods. ``default_spread`` holds for pods that name no spread constraint of their own (see
+    `karpy.scheduling.defaultspread`).
 
     ``packing`` names the order in which planned machines are filled. By default machines are filled up one after another, and
     where there are few pods, or the plan leaves pods waiting or is dear, also evenly, as Karpenter does it; the better plan counts.
@@ -69,7 +72,8 @@ def solve(
     wanted = snapshot.to_place if pods is None else tuple(pods)
     plans = []
     for each in _PACKINGS if packing is None else (Packing(packing),):
-        run = _Run(snapshot, catalog, wanted, _Policy(respect_preferences, strict_min_values, each))
+        policy = _Policy(respect_preferences, strict_min_values, each, default_spread)
+        run = _Run(snapshot, catalog, wanted, policy)
         run.place_all()
         plans.append(run.to_plan(max_instance_types))
         if _is_good(plans[-1], run, len(wanted)):
@@ -81,7 +85,7 @@ def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
     """Whether another packing need not be tried: nothing is launched; or of many pods all have a place at a fair price."""
     if not plan.launches:
         return True
-    if pods <= FEW_PODS or plan.unschedulable:
+    if pods <= FEW_PODS or len(plan.unschedulable) > len(run.refused):
         return False
     needed = total(launch.requests for launch in plan.launches)
     return plan.price <= FAIR_PRICE * price_bound(needed, run.templates)
@@ -103,6 +107,7 @@ class _Policy:
     respect_preferences: bool
     strict_min_values: bool
     packing: Packing
+    default_spread: Sequence[TopologySpreadConstraint]
 
 
 @attrs.define(eq=False)
@@ -126,11 +131,18 @@ class _Run:
         self.remaining: dict[str, Resources | None] = remaining_limits(snapshot, catalog)
         taints = (taint for template in self.templates for taint in template.taints)
         self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
-        readable, refused = read_pods(pods, catalog.labels, snapshot.namespaces, snapshot.storage)
+        readable, refused = read_pods(
+            pods,
+            catalog.labels,
+            snapshot.namespaces,
+            snapshot.storage,
+            unsupported=catalog.unsupported_volumes,
+            default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
+        )
         if not policy.respect_preferences:
             required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
             readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
-        self.refused = [Unschedulable((pod.key,), reason) for pod, reason in refused]
+        self.refused = [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused]
         self.topology = Topology(snapshot, self.templates, readable, self.well_known)
         self.classes = classify(readable, (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting)
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import attrs
 
 from karpy import labels
+from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.objects.pod import Pod, Volume
 from karpy.objects.volumes import BIND_COMPLETED, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.requirements import Requirement, Requirements
@@ -25,6 +26,7 @@ _IN_TREE = {
     "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
 }
 _FREE = (Requirements(),)
+_SUPPORTED = UnsupportedVolumes()
 
 
 @attrs.frozen
@@ -44,7 +46,7 @@ class _Resolved:
     storage_class: StorageClass | None
 
 
-def volumes_of(pod: Pod, storage: Storage) -> PodVolumes | str:
+def volumes_of(pod: Pod, storage: Storage, unsupported: UnsupportedVolumes = _SUPPORTED) -> PodVolumes | str:
     """What the pod's volumes ask for, or why it cannot run as things are (core specification 3.1)."""
     found = []
     for volume in pod.spec.volumes:
@@ -52,6 +54,9 @@ def volumes_of(pod: Pod, storage: Storage) -> PodVolumes | str:
         if isinstance(resolved, str):
             return resolved
         if resolved is not None:
+            problem = _unsupported(resolved, unsupported)
+            if problem is not None:
+                return problem
             found.append(resolved)
     if not found:
         return PodVolumes()
@@ -123,6 +128,22 @@ def _check_bound(claim: PersistentVolumeClaim, storage: Storage, storage_class: 
     if volume.metadata.is_deleting:
         return f"persistentvolume is being deleted (PersistentVolume={name})"
     return _Resolved(key, volume, storage_class)
+
+
+def _unsupported(resolved: _Resolved, unsupported: UnsupportedVolumes) -> str | None:
+    """Why no machine of the clouds can use the volume. One that is there already is where it is: its class no longer matters."""
+    storage_class = resolved.storage_class
+    claim, named = f"PersistentVolumeClaim={resolved.key}", storage_class.metadata.name if storage_class else ""
+    if resolved.volume is None and storage_class is not None and unsupported.topology_keys:
+        asked = (e.key for term in storage_class.allowed_topologies for e in term.match_label_expressions)
+        key = next((key for key in asked if key in unsupported.topology_keys), None)
+        if key is not None:
+            where = f"({claim}, StorageClass={named}, TopologyKey={key})"
+            return f"failed to validate pvc, storage class uses unsupported topology key {where}"
+    driver = _driver(resolved)
+    if driver in unsupported.provisioners:
+        return f"failed to validate pvc, provisioner is not supported ({claim}, Provisioner={driver}, StorageClass={named})"
+    return None
 
 
 def _alternatives(resolved: _Resolved) -> tuple[Requirements, ...]:

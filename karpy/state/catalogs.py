@@ -22,7 +22,7 @@ def with_catalog(snapshot: Snapshot, clouds: Clouds) -> tuple[Snapshot, Catalog]
     served = [pool for pool in snapshot.pools if clouds.serving(pool.node_class) is not None]
     pools = tuple(_completed(pool, clouds) for pool in served)
     types = {pool.name: types_of(pool, snapshot.node_classes.get(pool.node_class), clouds) for pool in pools}
-    return attrs.evolve(snapshot, pools=pools), Catalog(types, clouds.labels)
+    return attrs.evolve(snapshot, pools=pools), Catalog(types, clouds.labels, clouds.unsupported_volumes)
 
 
 def types_of(pool: NodePool, node_class: RawNodeClass | None, clouds: Clouds) -> InstanceTypes:

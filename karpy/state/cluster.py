@@ -24,6 +24,7 @@ from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.resources import Resources
 from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import InvalidPool, NodeView, Snapshot, Storage
+from karpy.state.workloads import WORKLOAD_KINDS, Selectors
 
 __all__ = ["ClusterState"]
 
@@ -54,6 +55,7 @@ class ClusterState:
         kinds.PERSISTENT_VOLUME,
         kinds.STORAGE_CLASS,
         kinds.CSI_NODE,
+        *WORKLOAD_KINDS,
     )
 
     def __init__(self, node_class_kinds: tuple[Kind, ...] = ()) -> None:
@@ -77,6 +79,7 @@ class ClusterState:
         self._storage_classes: dict[str, StorageClass] = {}
         self._csi_nodes: dict[str, CSINode] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._selectors = Selectors()
         self._marked: set[str] = set()
         self._nominated: dict[str, float] = {}
         self._assignments: dict[str, str] = {}
@@ -151,6 +154,8 @@ class ClusterState:
             _put(store, key, None if raw is None else decode(raw, type_))
         elif kind == kinds.NAMESPACE:
             _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
+        elif kind in WORKLOAD_KINDS:
+            self._selectors.take(kind, key, raw)
         else:
             self._resolved_pools = None
             # A Provisioner with an inline provider is a pool and its own node class.
@@ -333,6 +338,7 @@ class ClusterState:
                 classes=dict(self._storage_classes),
                 limits={name: node.limits for name, node in self._csi_nodes.items()},
             ),
+            workloads=self._selectors.picture(),
         )
 
     def _all_views(self) -> Iterable[NodeView]:

@@ -23,6 +23,7 @@ from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, Stora
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.requirements import Requirements
 from karpy.resources import NODES, Resources, total
+from karpy.state.workloads import Workloads
 from karpy.taints import Taint, is_ephemeral
 
 __all__ = ["InvalidPool", "NodeView", "Snapshot", "Storage"]
@@ -194,6 +195,7 @@ class Snapshot:
     assignments: Mapping[str, str] = attrs.field(factory=dict)
     namespaces: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
     storage: Storage = attrs.field(factory=Storage)
+    workloads: Workloads = attrs.field(factory=Workloads)
 
     @classmethod
     def from_objects(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: Iterable[Kind] = ()) -> Snapshot:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from karpy.objects.meta import OwnerReference
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import NodeView, Snapshot
@@ -34,6 +35,14 @@ def _pod(name: str, node: str, cpu: str, phase: str, owner: str) -> Json:
     return make_pod(name, node=node, requests={"cpu": cpu}, owner=owner, status={"phase": phase} if phase else None)
 
 
+def _selecting(name: str, kind: str, app: str | None) -> Json:
+    """A service or workload; ``app`` None is a selector that cannot be read, no text is none."""
+    metadata = {"name": name, "namespace": "default"}
+    labels: Any = {"app": app} if app else None
+    selector = labels if kind == "Service" or not app else {"matchLabels": labels}
+    return {"kind": kind, "metadata": metadata, "spec": {"selector": 3 if app is None else selector}}
+
+
 CPU = st.sampled_from(("1", "2", "many"))  # the last cannot be read
 OBJECTS = st.one_of(
     st.builds(_node, NAMES, st.sampled_from(PROVIDER_IDS), CPU),
@@ -48,6 +57,7 @@ OBJECTS = st.one_of(
     ),
     st.builds(lambda name, cpu: make_nodepool(name, limits={"cpu": cpu}), NAMES, CPU),
     st.builds(lambda name, cpu: make_daemon_set(name, requests={"cpu": cpu}), NAMES, CPU),
+    st.builds(_selecting, NAMES, st.sampled_from(("Service", "ReplicaSet")), st.sampled_from(("x", "y", "", None))),
 )
 EVENTS = st.tuples(st.sampled_from(tuple(EventType)), OBJECTS, st.booleans())
 
@@ -80,6 +90,11 @@ def _told(snapshot: Snapshot) -> Mapping[str, Any]:
         "pools": [(pool.name, pool.limits) for pool in snapshot.pools],
         "invalid": sorted(pool.name for pool in snapshot.invalid_pools),
         "daemons": [daemon_set.metadata.name for daemon_set in snapshot.daemon_sets],
+        "services": [snapshot.workloads.service_labels("default", {"app": app}) for app in "xy"],
+        "owners": [
+            snapshot.workloads.selector_of("default", OwnerReference("ReplicaSet", name, "", "apps/v1"))
+            for name in "ab"
+        ],
     }
 
 

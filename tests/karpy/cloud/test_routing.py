@@ -3,10 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 from karpy.cloud.routing import Clouds
+from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.requirements import Requirement, Requirements
+from karpy.state.catalogs import with_catalog
+from karpy.state.snapshot import Snapshot
 from karpy.testing import make_nodepool, selector
 
 
@@ -62,3 +65,17 @@ def test_a_cloud_completes_what_its_pools_leave_open_and_nothing_else() -> None:
     both = clouds(Defaults("a", A1), Cloud("b", B1))
     assert both.defaults(pool).labels() == {"kubernetes.io/os": "linux"}
     assert not both.defaults(other)
+
+
+class Restricted(Cloud):
+    def __init__(self, name: str, *kinds: Kind) -> None:
+        super().__init__(name, *kinds)
+        self.unsupported_volumes = UnsupportedVolumes(frozenset({f"csi.{name}"}), frozenset({f"{name}/room"}))
+
+
+def test_what_one_of_several_clouds_cannot_use_is_unsupported() -> None:
+    assert clouds(Cloud("a", A1)).unsupported_volumes == UnsupportedVolumes()
+    both = clouds(Restricted("a", A1), Cloud("c"), Restricted("b", B1)).unsupported_volumes
+    assert both == UnsupportedVolumes(frozenset({"csi.a", "csi.b"}), frozenset({"a/room", "b/room"}))
+    _, catalog = with_catalog(Snapshot(), clouds(Restricted("a", A1)))
+    assert catalog.unsupported_volumes.provisioners == {"csi.a"}

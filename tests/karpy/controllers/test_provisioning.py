@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
+from karpy import labels
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.scheduling.plan import Plan
@@ -14,6 +18,10 @@ from tests.karpy.sim.manifests import bare_pod, event_reasons
 
 def first_plan(stage: Stage) -> Plan:
     return next(decision for _, decision in stage.decisions if isinstance(decision, Plan))
+
+
+def of_us(event: Mapping[str, Any]) -> bool:
+    return event["source"].get("component") == "karpenter"
 
 
 def test_a_batch_is_closed_when_no_new_pod_came_for_the_idle_time() -> None:
@@ -51,9 +59,52 @@ def test_pods_that_fit_nowhere_are_told_why() -> None:
     stage = Stage()
     stage.world.apply([bare_pod("p", cpu="1000")])
     stage.run(60)
-    told = [event for event in stage.all(kinds.EVENT) if event["source"].get("component") == "karpenter"]
+    told = [event for event in stage.all(kinds.EVENT) if of_us(event)]
     assert [event["reason"] for event in told] == ["FailedScheduling"]
     assert stage.claims == []
+
+
+@pytest.mark.parametrize("label", [labels.NODEPOOL, labels.PROVISIONER_NAME])
+def test_pods_that_stay_off_our_machines_are_told_nothing(label: str) -> None:
+    stage = Stage()
+    term = {"matchExpressions": [{"key": label, "operator": "DoesNotExist"}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    stage.world.apply([bare_pod("p", affinity={"nodeAffinity": required})])
+    stage.run(60)
+    assert stage.claims == []
+    assert not any(of_us(event) for event in stage.all(kinds.EVENT))
+
+
+def test_pods_that_claim_devices_are_told_so_and_the_others_get_their_node() -> None:
+    stage = Stage()
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    stage.world.apply([bare_pod("p", resourceClaims=claims), apps("a", 1)])
+    stage.run(120)
+    assert stage.running("a") == 1
+    (told,) = [event for event in stage.all(kinds.EVENT) if event["reason"] == "FailedScheduling" and of_us(event)]
+    assert "Dynamic Resource Allocation" in told["message"]
+    assert told["involvedObject"]["name"] == "p"
+
+
+def test_pods_of_a_workload_are_spread_as_the_cluster_does_it_by_default() -> None:
+    by_host = "{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule}"
+    config = f"podTopologySpread: {{defaultConstraints: [{by_host}]}}"
+    stage = Stage(settings=Settings(scheduler_config=config))
+    stage.world.apply([apps("a", 3, "100m")])
+    stage.run(30)
+    assert len(first_plan(stage).launches) == 3
+
+
+@pytest.mark.core("CORE-103")
+def test_pods_are_never_bound() -> None:
+    stage = Stage()
+    written: list[Kind] = []
+    for verb in ("create", "patch", "replace", "delete"):
+        stage.kube.through(verb, lambda real, kind, *rest, **more: (written.append(kind), real(kind, *rest, **more))[1])
+    stage.grown(apps("a", 2))
+    assert kinds.NODE_CLAIM in written
+    assert not {kind.resource for kind in written} & {"pods", "bindings"}
+    assert stage.running("a") == 2
 
 
 def test_a_claim_that_the_server_refuses_does_not_stop_the_launches_of_other_pools() -> None:

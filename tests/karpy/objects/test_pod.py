@@ -125,6 +125,17 @@ def test_bound_nominated_gated_finished_and_daemon_pods_are_not(reason: dict[str
     assert not Pod.from_dict(make_pod(**reason)).is_provisionable
 
 
+@pytest.mark.parametrize("phase", ["", "Pending", "Unknown"])
+def test_the_phase_does_not_matter_while_the_pod_lives(phase: str) -> None:
+    assert Pod.from_dict(make_pod(status={"phase": phase})).is_provisionable
+
+
+def test_a_pod_that_is_being_deleted_waits_for_nothing() -> None:
+    raw = make_pod()
+    raw["metadata"]["deletionTimestamp"] = "2026-01-05T09:00:00Z"
+    assert not Pod.from_dict(raw).is_provisionable
+
+
 @pytest.mark.core("CORE-126", "CORE-127", "CORE-128", "CORE-129", "CORE-130")
 @pytest.mark.parametrize(
     ("pod", "moves"),

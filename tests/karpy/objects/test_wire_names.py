@@ -28,7 +28,14 @@ from karpy.objects.volumes import (
     StorageClass,
     TopologyTerm,
 )
-from karpy.objects.workloads import PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from karpy.objects.workloads import (
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from karpy.taints import Taint, Toleration
 
 NAMES: dict[type[msgspec.Struct], str] = {
@@ -37,8 +44,9 @@ NAMES: dict[type[msgspec.Struct], str] = {
     OwnerReference: "kind name uid apiVersion controller blockOwnerDeletion",
     NodeSpec: "providerID taints unschedulable",
     NodeStatus: "capacity allocatable conditions",
-    PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers volumes resources "
-    "overhead priority priorityClassName schedulerName schedulingGates terminationGracePeriodSeconds restartPolicy",
+    PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers volumes "
+    "resourceClaims resources overhead priority priorityClassName schedulerName schedulingGates "
+    "terminationGracePeriodSeconds restartPolicy",
     Volume: "name persistentVolumeClaim ephemeral",
     ClaimSource: "claimName",
     EphemeralSource: "volumeClaimTemplate",
@@ -56,6 +64,10 @@ NAMES: dict[type[msgspec.Struct], str] = {
     "nodeAffinityPolicy nodeTaintsPolicy",
     PodDisruptionBudgetSpec: "selector minAvailable maxUnavailable unhealthyPodEvictionPolicy",
     PodDisruptionBudgetStatus: "disruptionsAllowed",
+    ReplicaSet: "metadata spec",
+    ReplicationController: "metadata spec",
+    Service: "metadata spec",
+    StatefulSet: "metadata spec",
     Taint: "key value effect",
     Toleration: "key operator value effect tolerationSeconds",
 }

@@ -4,12 +4,13 @@ from typing import Any
 
 from karpy.labels import CORE_LABELS
 from karpy.objects.pod import Pod
+from karpy.scheduling.admission import Refused
 from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
 from karpy.state.snapshot import Snapshot, Storage
 from karpy.testing import START, make_pod, selector
 
 
-def read(*pods: dict[str, Any], storage: Storage | None = None) -> tuple[list[ReadPod], list[tuple[Pod, str]]]:
+def read(*pods: dict[str, Any], storage: Storage | None = None) -> tuple[list[ReadPod], list[tuple[Pod, Refused]]]:
     return read_pods([Pod.from_dict(pod) for pod in pods], CORE_LABELS, {}, storage or Storage())
 
 
@@ -74,7 +75,7 @@ def test_pods_that_cannot_be_looked_at_are_told_with_their_reason() -> None:
     ]
     found, refused = read(*bad, make_pod("good"))
     assert [one.pod.metadata.name for one in found] == ["good"]
-    reasons = {pod.metadata.name: reason for pod, reason in refused}
+    reasons = {pod.metadata.name: why.reason for pod, why in refused}
     assert "unknown operator" in reasons["a"]
     assert "matchFields" in reasons["b"]
     assert "restricted" in reasons["c"]

@@ -105,6 +105,13 @@ def test_daemons_of_one_architecture_count_on_that_architecture_only() -> None:
     assert launch.requests["cpu"] == 1000  # the least that daemons take on any of the types
 
 
+def test_daemons_that_claim_devices_do_not_count() -> None:
+    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
+    assert cheapest(make_nodepool(), make_daemon_set(requests=ONE_CPU, spec=claims)) == "a1"
+    assert cheapest(make_nodepool(), make_daemon_set(requests=ONE_CPU)) == "a2"
+    assert expected(make_node("n"), spec=claims) == Resources()
+
+
 def test_daemons_count_against_the_number_of_pods_too() -> None:
     two = make_instance_type("two", resources={"pods": "2"})
     plan = plan_of(make_nodepool(), make_daemon_set(), make_pod("p"), make_pod("q"), types=[two])

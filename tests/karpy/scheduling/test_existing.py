@@ -166,6 +166,19 @@ def test_who_is_assigned_is_not_robbed_by_a_larger_stranger() -> None:
     assert nominated(plan) == {"planned": ("default/own",)}
 
 
+@pytest.mark.core("CORE-105")
+def test_pods_that_want_to_be_together_join_one_that_is_planned_and_not_bound_yet() -> None:
+    term = {"topologyKey": labels.ZONE, "labelSelector": {"matchLabels": {"app": "web"}}}
+    together = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    first, second = (make_pod(n, requests={"cpu": "1"}, labels={"app": "web"}, spec=together) for n in ("a", "b"))
+    claim = make_claim("planned", reached=("Launched",), zone="zone-b", room={"cpu": "1", "pods": "9"})
+    state = ClusterState.of([make_nodepool(), claim, first, second])
+    state.nominate("planned", ["a-uid"], until=0.0)
+    plan = solve(state.snapshot(), make_catalog(state.snapshot()))
+    assert nominated(plan) == {"planned": ("default/a",)}
+    assert [launch.requirements.labels()[labels.ZONE] for launch in plan.launches] == ["zone-b"]
+
+
 def test_two_passes_over_the_same_picture_say_the_same() -> None:
     objects = [make_nodepool(requirements=[selector(labels.ARCH, "In", "amd64")]), make_node("n", room=TWO_CPUS)]
     state = ClusterState.of([*objects, *(make_pod(f"p{n}", requests={"cpu": "1"}) for n in range(5))])

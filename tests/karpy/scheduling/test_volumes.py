@@ -3,12 +3,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 
 from karpy import labels
+from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.objects.volumes import BIND_COMPLETED
-from karpy.scheduling.plan import Launch, Plan
-from karpy.testing import make_node, make_nodepool, make_pod, selector
+from karpy.scheduling.plan import Launch, Plan, RefusalKind
+from karpy.scheduling.scheduler import solve
+from karpy.state.snapshot import Snapshot
+from karpy.testing import make_catalog, make_node, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
 Json = dict[str, Any]
@@ -177,6 +181,71 @@ def test_a_pod_whose_disk_is_not_in_order_waits_with_the_reason(objects: list[Js
     if words:
         assert words in reason(plan)
     assert plan.placed == 1 + (not words)
+
+
+# Disks that no machine can use
+
+
+def refused(*objects: Json, unsupported: UnsupportedVolumes) -> Plan:
+    """The plan for a cluster whose cloud cannot use such volumes."""
+    snapshot = Snapshot.from_objects([make_nodepool(), *objects, make_pod("other")])
+    catalog = attrs.evolve(make_catalog(snapshot), unsupported_volumes=unsupported)
+    plan = solve(snapshot, catalog)
+    assert plan.placed == len(snapshot.pending) - len(plan.unschedulable)
+    return plan
+
+
+OTHER_DRIVER = UnsupportedVolumes(provisioners=frozenset({CSI}))
+OTHER_LABEL = UnsupportedVolumes(topology_keys=frozenset({"acme.com/room"}))
+IN_ROOM = storage_class("fast", {"acme.com/room": ["1"]})
+
+
+@pytest.mark.core("CORE-116", "CORE-117", "CORE-118")
+@pytest.mark.parametrize(
+    ("objects", "unsupported", "text"),
+    [
+        (
+            [claim(), storage_class()],
+            OTHER_DRIVER,
+            f"provisioner is not supported (PersistentVolumeClaim=default/data, Provisioner={CSI}, StorageClass=fast)",
+        ),
+        (
+            [claim(volume="v"), volume("v"), storage_class()],
+            OTHER_DRIVER,
+            f"provisioner is not supported (PersistentVolumeClaim=default/data, Provisioner={CSI}, StorageClass=fast)",
+        ),
+        (
+            [claim(of=None, volume="v"), volume("v", awsElasticBlockStore={"volumeID": "v"})],
+            OTHER_DRIVER,
+            f"provisioner is not supported (PersistentVolumeClaim=default/data, Provisioner={CSI}, StorageClass=)",
+        ),
+        (
+            [claim(), IN_ROOM],
+            OTHER_LABEL,
+            (
+                "storage class uses unsupported topology key "
+                "(PersistentVolumeClaim=default/data, StorageClass=fast, TopologyKey=acme.com/room)"
+            ),
+        ),
+    ],
+)
+def test_a_disk_that_no_machine_can_use_keeps_its_pod_waiting(
+    objects: list[Json], unsupported: UnsupportedVolumes, text: str
+) -> None:
+    (part,) = refused(*objects, using("data"), unsupported=unsupported).unschedulable
+    assert part.reason == f"failed to validate pvc, {text}"
+    assert part.kind is RefusalKind.VOLUME
+
+
+def test_an_ephemeral_disk_that_no_machine_can_use_does_too() -> None:
+    for given, unsupported in ((storage_class(), OTHER_DRIVER), (IN_ROOM, OTHER_LABEL)):
+        assert "default/pod-scratch" in reason(refused(given, ephemeral("pod", "fast"), unsupported=unsupported))
+
+
+def test_what_is_supported_is_not_refused() -> None:
+    objects = [claim(volume="v"), volume("v", csi={"driver": "other"}), using("data")]
+    for unsupported in (OTHER_DRIVER, OTHER_LABEL):
+        assert refused(IN_ROOM, *objects, unsupported=unsupported).unschedulable == ()
 
 
 # Ephemeral disks
