@@ -9,7 +9,7 @@ __all__ = ["Settings"]
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """Durations are seconds."""
+    """Durations are seconds. Features that Karpenter has behind a gate are off unless set."""
 
     batch_idle_duration_s: float = 1.0
     """A batch of pending pods is closed when no new one came for so long."""
@@ -24,6 +24,8 @@ class Settings:
     validation_delay_s: float = 15.0
     """A command must still be right so long after it was found."""
     replacement_timeout_s: float = 600.0
+    capacity_buffer: bool = False
+    """Feature gate CapacityBuffer: room is kept ready for the pods that CapacityBuffers describe."""
 
     @property
     def nomination_window_s(self) -> float:

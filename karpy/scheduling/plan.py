@@ -16,7 +16,17 @@ from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy.scheduling.instances import PricedType
 
-__all__ = ["Excluded", "Launch", "Nomination", "Plan", "PoolRefusal", "PricedType", "RefusalKind", "Unschedulable"]
+__all__ = [
+    "BufferOutcome",
+    "Excluded",
+    "Launch",
+    "Nomination",
+    "Plan",
+    "PoolRefusal",
+    "PricedType",
+    "RefusalKind",
+    "Unschedulable",
+]
 
 _SHOWN_TYPES = 5
 
@@ -38,6 +48,8 @@ class Launch:
     feasible: int
     min_values_relaxed: bool = False
     """``minValues`` could not be met and was lowered to what there is (policy BestEffort)."""
+    headroom: Mapping[str, int] = attrs.field(factory=dict)
+    """Virtual pods that the machine has room for beside its pods: how many, by the key of their CapacityBuffer."""
 
     @property
     def price(self) -> Price:
@@ -55,9 +67,15 @@ class Launch:
         """Why this machine: one sentence."""
         best = self.instance_types[0]
         return (
-            f"{len(self.pods)} pod(s) asking for {self.requests} fit {self.feasible} of {self.considered} instance types "
+            f"{self._for_whom()} asking for {self.requests} fit {self.feasible} of {self.considered} instance types "
             f"of nodepool {self.pool.name!r}; the cheapest is {best.name} at ${best.price:.4f}/h"
         )
+
+    def _for_whom(self) -> str:
+        parts = [f"{count} of capacity buffer {name}" for name, count in self.headroom.items()]
+        if self.pods or not parts:
+            parts.insert(0, f"{len(self.pods)} pod(s)")
+        return " and ".join(parts)
 
 
 @attrs.frozen(eq=False)
@@ -124,6 +142,29 @@ class Unschedulable:
 
 
 @attrs.frozen(kw_only=True, eq=False)
+class BufferOutcome:
+    """Where the virtual pods of one CapacityBuffer found room: on which nodes that are there, and how many on new ones.
+
+    ``reason`` says why ``unplaced`` of them found none.
+    """
+
+    buffer: str
+    on_nodes: Mapping[str, int]
+    launched: int = 0
+    unplaced: int = 0
+    reason: str = ""
+
+    @property
+    def existing(self) -> int:
+        """How many have room on nodes that are there, or on their way."""
+        return sum(self.on_nodes.values())
+
+    @property
+    def wanted(self) -> int:
+        return self.existing + self.launched + self.unplaced
+
+
+@attrs.frozen(kw_only=True, eq=False)
 class Plan:
     """What one solve decided. A value: print it for a dry run, store it to replay it, compare two."""
 
@@ -131,6 +172,8 @@ class Plan:
     launches: tuple[Launch, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     unschedulable: tuple[Unschedulable, ...] = ()
+    buffers: tuple[BufferOutcome, ...] = ()
+    """One for each CapacityBuffer that has virtual pods. Everything else here is about real pods alone."""
     _by_pod: Mapping[str, Any] = attrs.field(
         init=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
     )

@@ -15,10 +15,11 @@ from karpy.objects.pod import Pod
 from karpy.resources import Resources, total
 from karpy.scheduling.bound import price_bound
 from karpy.scheduling.claims import PlannedClaim, Template, templates_for
-from karpy.scheduling.classes import PodClass, classify, read_pods
+from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.existing import ExistingNode, existing_nodes
+from karpy.scheduling.headroom import set_apart
 from karpy.scheduling.limits import remaining_limits, within
 from karpy.scheduling.openclaims import OpenClaims, Packing
 from karpy.scheduling.opennodes import OpenNodes
@@ -59,6 +60,8 @@ def solve(
     ``respect_preferences`` only what is required counts. Without ``strict_min_values`` a ``minValues`` that cannot be met is
     lowered instead of refusing the pods.
 
+    Once ``pods`` have their places, the virtual pods of the snapshot's CapacityBuffers get room; `Plan.buffers` says where.
+
     ``packing`` names the order in which planned machines are filled. By default machines are filled up one after another, and
     where there are few pods, or the plan leaves pods waiting or is dear, also evenly, as Karpenter does it; the better plan counts.
     """
@@ -67,8 +70,8 @@ def solve(
     for each in _PACKINGS if packing is None else (packing,):
         run = _Run(snapshot, catalog, wanted, _Policy(respect_preferences, strict_min_values, each))
         run.place_all()
-        plans.append(run.to_plan(max_instance_types))
-        if _is_good(plans[-1], run, len(wanted)):
+        plans.append(set_apart(run.to_plan(max_instance_types), snapshot.buffers))
+        if _is_good(plans[-1], run, len(wanted) + len(snapshot.headroom)):
             break
     return min(plans, key=_badness)
 
@@ -77,15 +80,31 @@ def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
     """Whether another packing need not be tried: nothing is launched; or of many pods all have a place at a fair price."""
     if not plan.launches:
         return True
-    if pods <= FEW_PODS or plan.unschedulable:
+    if pods <= FEW_PODS or plan.unschedulable or _unplaced_headroom(plan):
         return False
     needed = total(launch.requests for launch in plan.launches)
     return plan.price <= FAIR_PRICE * price_bound(needed, run.templates)
 
 
-def _badness(plan: Plan) -> tuple[int, float, int]:
-    """Lower is better: pods left without a place, then dollars, then machines."""
-    return sum(len(part.pods) for part in plan.unschedulable), plan.price, len(plan.launches)
+def _badness(plan: Plan) -> tuple[int, int, float, int]:
+    """Lower is better: pods left without a place, real ones before virtual ones, then dollars, then machines."""
+    left = sum(len(part.pods) for part in plan.unschedulable)
+    return left, _unplaced_headroom(plan), plan.price, len(plan.launches)
+
+
+def _unplaced_headroom(plan: Plan) -> int:
+    return sum(buffer.unplaced for buffer in plan.buffers)
+
+
+def _real_first(pods: list[ReadPod], headroom: Iterable[Pod]) -> tuple[list[ReadPod], ...]:
+    """The real pods, then the virtual ones: nobody goes elsewhere, or waits, for the sake of room in reserve."""
+    virtual = {pod.metadata.uid for pod in headroom}
+    if not virtual:
+        return (pods,)
+    parts: tuple[list[ReadPod], list[ReadPod]] = ([], [])
+    for read in pods:
+        parts[read.pod.metadata.uid in virtual].append(read)
+    return parts
 
 
 @attrs.frozen
@@ -116,13 +135,15 @@ class _Run:
         self.remaining: dict[str, Resources | None] = remaining_limits(snapshot, catalog)
         taints = (taint for template in self.templates for taint in template.taints)
         self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
-        readable, refused = read_pods(pods, catalog.labels, snapshot.namespaces, snapshot.storage)
+        everyone = (*pods, *snapshot.headroom)
+        readable, refused = read_pods(everyone, catalog.labels, snapshot.namespaces, snapshot.storage)
         if not policy.respect_preferences:
             required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
             readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
         self.refused = [Unschedulable((pod.key,), reason) for pod, reason in refused]
         self.topology = Topology(snapshot, self.templates, readable, self.well_known)
-        self.classes = classify(readable, (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting)
+        selecting = (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting
+        self.queue = [classify(part, selecting) for part in _real_first(readable, snapshot.headroom)]
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
         self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
         self.open_nodes = OpenNodes(self.nodes)
@@ -131,8 +152,13 @@ class _Run:
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
 
     def place_all(self) -> None:
+        """Every pod that has a place gets it; those that have none are left over."""
+        for classes in self.queue:
+            self.left_over.extend(self._place_part(classes))
+
+    def _place_part(self, classes: Iterable[PodClass]) -> list[_Waiting]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
-        waiting = [_Waiting(pod_class, self._where_planned(pod_class)) for pod_class in self.classes]
+        waiting = [_Waiting(pod_class, self._where_planned(pod_class)) for pod_class in classes]
         while waiting:
             left = [_Waiting(part.pod_class, self._place(part.pod_class, part.pods)) for part in waiting]
             left = [part for part in left if part.pods]
@@ -140,7 +166,7 @@ class _Run:
             waiting = left
             if before == after or self.topology.is_empty:
                 break
-        self.left_over = waiting
+        return waiting
 
     def _ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
         """The rungs of a class, the strictest first."""

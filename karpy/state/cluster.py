@@ -22,6 +22,7 @@ from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeCla
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.resources import Resources
+from karpy.state.bufferbook import BufferBook
 from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import InvalidPool, NodeView, Snapshot, Storage
 
@@ -55,6 +56,8 @@ class ClusterState:
         kinds.STORAGE_CLASS,
         kinds.CSI_NODE,
     )
+    #: Kinds that `apply` understands too, and that matter only where CapacityBuffers are served.
+    BUFFER_KINDS = BufferBook.KINDS
 
     def __init__(self, node_class_kinds: tuple[Kind, ...] = ()) -> None:
         self.node_class_kinds = node_class_kinds
@@ -77,6 +80,7 @@ class ClusterState:
         self._storage_classes: dict[str, StorageClass] = {}
         self._csi_nodes: dict[str, CSINode] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._buffers = BufferBook()
         self._marked: set[str] = set()
         self._nominated: dict[str, float] = {}
         self._assignments: dict[str, str] = {}
@@ -96,7 +100,7 @@ class ClusterState:
     def of(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
         """The state of a cluster that holds exactly these objects; kinds that do not matter are skipped."""
         state = cls(node_class_kinds)
-        by_name = {(kind.group, kind.kind): kind for kind in (*cls.KINDS, *node_class_kinds)}
+        by_name = {(kind.group, kind.kind): kind for kind in (*cls.KINDS, *cls.BUFFER_KINDS, *node_class_kinds)}
         for obj in objects:
             group = str(obj.get("apiVersion", "")).rpartition("/")[0]
             kind = by_name.get((group, str(obj.get("kind", ""))))
@@ -151,6 +155,8 @@ class ClusterState:
             _put(store, key, None if raw is None else decode(raw, type_))
         elif kind == kinds.NAMESPACE:
             _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
+        elif kind in self.BUFFER_KINDS:
+            self._buffers.take(kind, key, raw)
         else:
             self._resolved_pools = None
             # A Provisioner with an inline provider is a pool and its own node class.
@@ -333,6 +339,7 @@ class ClusterState:
                 classes=dict(self._storage_classes),
                 limits={name: node.limits for name, node in self._csi_nodes.items()},
             ),
+            buffers=self._buffers.views(),
         )
 
     def _all_views(self) -> Iterable[NodeView]:
