@@ -6,7 +6,6 @@ and for each CapacityBuffer where its room is.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
@@ -26,18 +25,18 @@ def set_apart(plan: Plan, served: Sequence[BufferView]) -> Plan:
     launches = tuple(_launch(launch, buffers) for launch in plan.launches)
     nominations = tuple(_nomination(nomination, buffers) for nomination in plan.nominations)
     refused = tuple(_refusal(part, keys) for part in plan.unschedulable)
+    waiting = [(_by_buffer(part.pods, keys), part.reason) for part in plan.unschedulable]
     on_nodes: dict[str, dict[str, int]] = {}
     for nomination in plan.nominations:
-        for buffer, count in _counted(nomination.pod_uids, buffers).items():
-            on_nodes.setdefault(buffer, {})[nomination.node] = count
+        for buffer, uids in _by_buffer(nomination.pod_uids, buffers).items():
+            on_nodes.setdefault(buffer, {})[nomination.node] = len(uids)
     return attrs.evolve(
         plan,
         launches=launches,
         nominations=tuple(nomination for nomination in nominations if nomination.pods),
         unschedulable=tuple(part for part in refused if part.pods),
         buffers=tuple(
-            _outcome(buffer, on_nodes.get(buffer, {}), launches, plan.unschedulable, keys)
-            for buffer in dict.fromkeys(buffers.values())
+            _outcome(buffer, on_nodes.get(buffer, {}), launches, waiting) for buffer in dict.fromkeys(buffers.values())
         ),
     )
 
@@ -46,27 +45,30 @@ def _outcome(
     buffer: str,
     on_nodes: Mapping[str, int],
     launches: Iterable[Launch],
-    refused: Iterable[Unschedulable],
-    keys: Mapping[str, str],
+    waiting: Iterable[tuple[Mapping[str, tuple[str, ...]], str]],
 ) -> BufferOutcome:
-    left = [(count, part.reason) for part in refused if (count := _counted(part.pods, keys).get(buffer, 0))]
+    left = [(len(pods), reason) for by_buffer, reason in waiting if (pods := by_buffer.get(buffer))]
     return BufferOutcome(
         buffer=buffer,
         on_nodes=on_nodes,
-        launched=sum(launch.headroom.get(buffer, 0) for launch in launches),
+        launched=sum(len(launch.headroom.get(buffer, ())) for launch in launches),
         unplaced=sum(count for count, _ in left),
         reason="; ".join(dict.fromkeys(reason for _, reason in left)),
     )
 
 
-def _counted(pods: Iterable[str], buffers: Mapping[str, str]) -> dict[str, int]:
-    """How many of ``pods`` (uids, or keys) are of each buffer; in the buffers' order."""
-    return dict(sorted(Counter(buffers[pod] for pod in pods if pod in buffers).items()))
+def _by_buffer(pods: Iterable[str], buffers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """The virtual ones among ``pods`` (uids, or keys), by the buffer that ``buffers`` says they are of."""
+    found: dict[str, list[str]] = {}
+    for pod in pods:
+        if pod in buffers:
+            found.setdefault(buffers[pod], []).append(pod)
+    return {buffer: tuple(found[buffer]) for buffer in sorted(found)}
 
 
 def _launch(launch: Launch, buffers: Mapping[str, str]) -> Launch:
     pods, uids = _real(launch, buffers)
-    return attrs.evolve(launch, pods=pods, pod_uids=uids, headroom=_counted(launch.pod_uids, buffers))
+    return attrs.evolve(launch, pods=pods, pod_uids=uids, headroom=_by_buffer(launch.pod_uids, buffers))
 
 
 def _nomination(nomination: Nomination, buffers: Mapping[str, str]) -> Nomination:

@@ -48,13 +48,18 @@ class Launch:
     feasible: int
     min_values_relaxed: bool = False
     """``minValues`` could not be met and was lowered to what there is (policy BestEffort)."""
-    headroom: Mapping[str, int] = attrs.field(factory=dict)
-    """Virtual pods that the machine has room for beside its pods: how many, by the key of their CapacityBuffer."""
+    headroom: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """Virtual pods that the machine has room for beside its pods: their uids, by the key of their CapacityBuffer."""
 
     @property
     def price(self) -> Price:
         """Dollars per hour of the cheapest choice."""
         return self.instance_types[0].price
+
+    @property
+    def planned_uids(self) -> tuple[str, ...]:
+        """The uids of all pods that the machine is for, virtual ones too."""
+        return (*self.pod_uids, *(uid for uids in self.headroom.values() for uid in uids))
 
     @property
     def instance_types_text(self) -> str:
@@ -72,7 +77,7 @@ class Launch:
         )
 
     def _for_whom(self) -> str:
-        parts = [f"{count} of capacity buffer {name}" for name, count in self.headroom.items()]
+        parts = [f"{len(uids)} of capacity buffer {name}" for name, uids in self.headroom.items()]
         if self.pods or not parts:
             parts.insert(0, f"{len(self.pods)} pod(s)")
         return " and ".join(parts)

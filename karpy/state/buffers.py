@@ -17,6 +17,7 @@ from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.capacitybuffer import ACTIVE_CAPACITY, CapacityBuffer, PodTemplate, Scalable
+from karpy.objects.kinds import Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, describe
 from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodTemplate as PodTemplateSpec
@@ -65,6 +66,8 @@ class BufferView:
     raw: RawObject = attrs.field(repr=False)
     metadata: ObjectMeta
     outcome: Resolved | Unresolved
+    target: tuple[Kind, str] | None = None
+    """What it refers to: kind and ``namespace/name``."""
     pods: tuple[Pod, ...] = attrs.field(default=(), repr=False)
 
     @property
@@ -83,7 +86,7 @@ def view_of(raw: RawObject, buffer: CapacityBuffer | InvalidObject, target: RawO
         return BufferView(raw, _metadata(raw), Unresolved(WhyUnresolved.RESOLUTION_FAILED, str(buffer)))
     outcome = resolve(buffer, target)
     pods = _virtual_pods(buffer.metadata, outcome) if isinstance(outcome, Resolved) else ()
-    return BufferView(raw, buffer.metadata, outcome, pods)
+    return BufferView(raw, buffer.metadata, outcome, buffer.target, pods)
 
 
 def _is_ours(raw: RawObject) -> bool:

@@ -23,6 +23,7 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.resources import Resources
 from karpy.state.bufferbook import BufferBook
+from karpy.state.buffers import BufferView
 from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import InvalidPool, NodeView, Snapshot, Storage
 
@@ -313,6 +314,11 @@ class ClusterState:
         """The pools that cannot be read, and why."""
         with self._lock:
             return tuple(pool for pool in self._pools.values() if isinstance(pool, InvalidPool))
+
+    def buffers(self) -> tuple[BufferView, ...]:
+        """The CapacityBuffers that are served, as they are now."""
+        with self._lock:
+            return self._buffers.views()
 
     def snapshot(self) -> Snapshot:
         """The present picture; the same object again while nothing changed."""
