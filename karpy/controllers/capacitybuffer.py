@@ -132,7 +132,8 @@ class HeadroomClock:
 
     def due(self, snapshot: Snapshot, now: float) -> set[str]:
         """The uids of the buffers, if they are to be looked at now."""
-        if not snapshot.headroom or (self.left_s(now) > 0 and snapshot.headroom == self._asked_for):
+        is_known = snapshot.headroom == self._asked_for
+        if not snapshot.headroom or (is_known and (self.left_s(now) > 0 or _is_ordered(snapshot))):
             return set()
         return {view.metadata.uid or view.key for view in snapshot.buffers if view.pods}
 
@@ -143,6 +144,14 @@ class HeadroomClock:
     def left_s(self, now: float) -> float:
         """Seconds until it is looked at again though nothing else is asked for."""
         return max(self._again_at - now, 0.0)
+
+
+def _is_ordered(snapshot: Snapshot) -> bool:
+    """Whether a machine for the room is being launched: until the cloud has answered, nobody knows what it will be like."""
+    assigned = snapshot.assignments
+    claims = {assigned[pod.metadata.uid] for pod in snapshot.headroom if pod.metadata.uid in assigned}
+    machines = (snapshot.machine(claim) for claim in claims)
+    return any(machine is not None and not machine.provider_id for machine in machines)
 
 
 def when_ready(event: WatchEvent) -> tuple[Request, ...]:

@@ -77,7 +77,7 @@ class Provisioner:
         """Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen."""
         if snapshot.to_place:
             return Result(requeue_after_s=_RETRY_S)
-        return Result(requeue_after_s=self._headroom.left_s(self._shared.clock.now()))
+        return Result(requeue_after_s=self._headroom.left_s(self._shared.clock.now()) or _RETRY_S)
 
     def _is_held(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Whether a machine that was planned for the pod is still coming up, or so fresh that it may not have seen it."""

@@ -19,7 +19,7 @@ from karpy.objects import kinds
 from karpy.objects.capacitybuffer import ACTIVE_CAPACITY, CapacityBuffer, PodTemplate, Scalable
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, describe
-from karpy.objects.pod import Pod
+from karpy.objects.pod import Pod, pod_requests
 from karpy.objects.workloads import PodTemplate as PodTemplateSpec
 from karpy.resources import Resources
 
@@ -124,14 +124,14 @@ def resolve(buffer: CapacityBuffer, target: RawObject | None) -> Resolved | Unre
 def _resolved(buffer: CapacityBuffer, target: RawObject, *, is_template: bool) -> Resolved:
     if is_template:
         found = decode(target, PodTemplate)
-        template, scale, meta = found.template, None, found.metadata
+        template, scale, meta, path = found.template, None, found.metadata, "template.spec"
     else:
         workload = decode(target, Scalable)
-        template, scale, meta = workload.spec.template, workload.replicas, None
+        template, scale, meta, path = workload.spec.template, workload.replicas, None, "spec.template.spec"
     try:
-        chunk = Pod(ObjectMeta(), template.spec).requests
+        chunk = pod_requests(template.spec)
     except InvalidObject as error:
-        raise error.at(object_name=f"the pod template of {describe(target)}") from None
+        raise error.at(path=path, object_name=describe(target)) from None
     return Resolved(_replicas(buffer, chunk, scale), template, meta)
 
 
