@@ -40,6 +40,10 @@ DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
+BUFFER_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"
+BUFFER_NAME: Final = "karpenter.sh/capacity-buffer-name"
+BUFFER_NAMESPACE: Final = "karpenter.sh/capacity-buffer-namespace"
+
 TERMINATION_FINALIZER: Final = "karpenter.sh/termination"
 
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"

@@ -15,6 +15,7 @@ from karpy.clock import Clock, SystemClock
 from karpy.cloud.provider import CloudProvider
 from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
+from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.controllers.nodeclass import NodeClassStatusWriter
@@ -62,12 +63,13 @@ class Operator:
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
+        self.settings = settings
         shared = Shared(
             kube=kube,
             clouds=self.clouds,
             state=self.state,
             clock=clock,
-            settings=settings,
+            settings=self.settings,
             recorder=self.recorder,
             on_decision=on_decision,
             log=log if log is not None else structlog.get_logger("karpy"),
@@ -82,11 +84,13 @@ class Operator:
             PodEvents(shared),
             NodeTermination(shared),
             Disruption(shared),
+            *((BufferStatus(shared),) if self.settings.capacity_buffer else ()),
         )
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds whose events have to be fed to `state`, before controllers see them. Workloads are many, and only needed to
-        spread pods by default."""
+        spread pods by default, or to keep room ready for them."""
         known = (kind for kind in ClusterState.KINDS if self._default_spread or kind not in WORKLOAD_KINDS)
-        return tuple(dict.fromkeys((*known, *self.clouds.kinds)))
+        gated = ClusterState.BUFFER_KINDS if self.settings.capacity_buffer else ()
+        return tuple(dict.fromkeys((*known, *gated, *self.clouds.kinds)))

@@ -11,7 +11,7 @@ __all__ = ["Settings"]
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """Durations are seconds."""
+    """Durations are seconds. Features that Karpenter has behind a gate are off unless set."""
 
     batch_idle_duration_s: float = 1.0
     """A batch of pending pods is closed when no new one came for so long."""
@@ -41,6 +41,9 @@ class Settings:
                 object_name="Settings",
                 accepted="True",
             )
+
+    capacity_buffer: bool = False
+    """Feature gate CapacityBuffer: room is kept ready for the pods that CapacityBuffers describe."""
 
     @property
     def nomination_window_s(self) -> float:

@@ -129,7 +129,7 @@ class Disruption:
             raw = shared.kube.create(NODE_CLAIM, new_claim(launch, shared.clouds.labels))
             shared.state.apply(WatchEvent(EventType.ADDED, NODE_CLAIM, raw))
             name: str = raw["metadata"]["name"]
-            shared.state.nominate(name, launch.pod_uids, until=self._nominated_until())
+            shared.state.nominate(name, launch.planned_uids, until=self._nominated_until())
             shared.log.info("created nodeclaim", NodePool=launch.pool.name, NodeClaim=name)
             yield name
 

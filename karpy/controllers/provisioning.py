@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
+from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
@@ -41,11 +42,14 @@ class Provisioner:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._batch: _Batch | None = None
+        self._headroom = HeadroomClock()
 
     @property
     def sources(self) -> Sequence[Source]:
-        """Pods that were given up, and whatever may give such pods a place."""
+        """Pods that were given up, whatever may give such pods a place, and wishes for room in reserve."""
+        buffers = (Source(kinds.CAPACITY_BUFFER, when_ready),) if self._shared.settings.capacity_buffer else ()
         return (
+            *buffers,
             Source(kinds.POD, _when_given_up),
             Source(kinds.NODE_CLAIM, _when_leaving),
             Source(kinds.NODE_POOL, singleton),
@@ -54,20 +58,26 @@ class Provisioner:
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
-        snapshot = self._shared.state.snapshot()
-        if not snapshot.to_place:
+        snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
+        if not snapshot.to_place and not snapshot.headroom:
             self._batch = None
             return DONE
-        waiting = [pod for pod in snapshot.to_place if not self._is_held(pod, snapshot)]
+        waiting = {pod.metadata.uid for pod in snapshot.to_place if not self._is_held(pod, snapshot)}
+        waiting |= self._headroom.due(snapshot, now)
         if not waiting:
-            return Result(requeue_after_s=_RETRY_S)
+            return self._later(snapshot)
         delay = self._until_complete(waiting)
         if delay > 0:
             return Result(requeue_after_s=delay)
         self._batch = None
         self._provision(snapshot)
-        # Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen.
-        return Result(requeue_after_s=_RETRY_S)
+        return self._later(snapshot)
+
+    def _later(self, snapshot: Snapshot) -> Result:
+        """Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen."""
+        if snapshot.to_place:
+            return Result(requeue_after_s=_RETRY_S)
+        return Result(requeue_after_s=self._headroom.left_s(self._shared.clock.now()) or _RETRY_S)
 
     def _is_held(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Whether a machine that was planned for the pod is still coming up, or so fresh that it may not have seen it."""
@@ -77,10 +87,9 @@ class Provisioner:
             return False
         return not view.is_initialized or view.nominated_until > self._shared.clock.now()
 
-    def _until_complete(self, waiting: Iterable[Pod]) -> float:
+    def _until_complete(self, uids: set[str]) -> float:
         """Seconds until the batch may be closed: idle for a while, or open for long enough."""
         now, settings = self._shared.clock.now(), self._shared.settings
-        uids = {pod.metadata.uid for pod in waiting}
         if self._batch is None:
             self._batch = _Batch(now, now, uids)
         elif uids - self._batch.uids:
@@ -113,8 +122,10 @@ class Provisioner:
         for part in plan.unschedulable:
             if part.kind is not RefusalKind.OPTED_OUT:
                 self._tell_refused(part, pods)
+        report_outcomes(shared, snapshot.buffers, plan)
         if failed:
             raise failed[0]
+        self._headroom.looked_at(snapshot, plan, shared.clock.now())
 
     def _try_launch(self, launch: Launch, pods: dict[str, Pod]) -> KubeError | None:
         """Create the claim. A refusal is told on the pool and does not stop the other launches."""
@@ -133,7 +144,7 @@ class Provisioner:
         raw = shared.kube.create(kinds.NODE_CLAIM, new_claim(launch, shared.clouds.labels))
         meta = decode(raw["metadata"], ObjectMeta)
         shared.state.apply(WatchEvent(EventType.ADDED, kinds.NODE_CLAIM, raw))
-        self._nominate(meta.name, launch.pod_uids)
+        self._nominate(meta.name, launch.planned_uids)
         shared.log.info(
             "created nodeclaim",
             NodePool=launch.pool.name,

@@ -8,6 +8,7 @@ import attrs
 
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, Price, current_price
+from karpy.disruption.headroom import NO_HEADROOM, Headroom, standing_headroom
 from karpy.objects.meta import find_condition
 from karpy.objects.nodeclaim import CONSOLIDATABLE
 from karpy.objects.nodepool import NodePool
@@ -25,11 +26,13 @@ class Candidate:
     pool: NodePool
     price: Price
     pods: tuple[Pod, ...]
+    headroom: Headroom = NO_HEADROOM
+    """What CapacityBuffers keep ready, here and on the other nodes."""
 
     @property
     def is_empty(self) -> bool:
-        """Nothing runs here whose end would cost anything."""
-        return self.disruption_cost <= 1.0
+        """Nothing runs here whose end would cost anything, and no room here is kept ready."""
+        return self.disruption_cost <= 1.0 and not self.headroom.by_node.get(self.view.name)
 
     @property
     def disruption_cost(self) -> float:
@@ -64,6 +67,7 @@ def candidates(
 ) -> tuple[tuple[Candidate, ...], tuple[NotCandidate, ...]]:
     """Every managed node with a verdict."""
     found, refused = [], []
+    headroom = standing_headroom(snapshot, catalog)
     for view in snapshot.nodes:
         if view.claim is None:
             continue
@@ -74,7 +78,7 @@ def candidates(
         if reason is not None or pool is None:
             refused.append(NotCandidate(view.name, reason or ""))
             continue
-        found.append(Candidate(view, pool, price_of(view, catalog), view.reschedulable_pods))
+        found.append(Candidate(view, pool, price_of(view, catalog), view.reschedulable_pods, headroom))
     return tuple(found), tuple(refused)
 
 

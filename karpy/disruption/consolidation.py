@@ -60,8 +60,8 @@ def consolidate(
     plan = solve(rest, catalog, pods, packing=Packing.THRIFTY, default_spread=default_spread)
     if claim is None or not _all_placed(plan, rest, candidate):
         return None
-    replacement = _replacement_for(plan, candidate)
-    if len(replacement) > 1:
+    replacement = _replacement_for(plan, rest, candidate)
+    if len(replacement) > 1 or candidate.headroom.lost(plan, rest, replacement):
         return None
     savings = candidate.price
     if replacement:
@@ -92,10 +92,14 @@ def _all_placed(plan: Plan, rest: Snapshot, candidate: Candidate) -> bool:
     return True
 
 
-def _replacement_for(plan: Plan, candidate: Candidate) -> tuple[Launch, ...]:
-    """The launches that this node's pods cause; those for pods that waited anyway do not count."""
+def _replacement_for(plan: Plan, rest: Snapshot, candidate: Candidate) -> tuple[Launch, ...]:
+    """The launches that this node's end causes: for its pods, and for room that was kept ready.
+
+    Those for pods that waited anyway, or for room that was not there before, do not count.
+    """
     moving = {pod.key for pod in candidate.pods}
-    return tuple(launch for launch in plan.launches if moving & set(launch.pods))
+    displaced = candidate.headroom.lost(plan, rest)
+    return tuple(launch for launch in plan.launches if moving & set(launch.pods) or displaced & launch.headroom.keys())
 
 
 def _cheaper(launch: Launch, candidate: Candidate, catalog: Catalog) -> Launch | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from karpy.kube.buffercrd import capacity_buffer_crd
 from karpy.kube.schemas import (
     LABEL_VALUE,
     Schema,
@@ -290,4 +291,4 @@ def provisioner_crd() -> dict[str, Any]:
 
 def core_crds() -> tuple[dict[str, Any], ...]:
     """The definitions that every karpy cluster has, whatever its cloud."""
-    return (node_pool_crd(), node_claim_crd(), provisioner_crd())
+    return (node_pool_crd(), node_claim_crd(), provisioner_crd(), capacity_buffer_crd())

@@ -43,6 +43,7 @@ def _launch(at: float, launch: Launch) -> Happening:
         "requests": launch.requests.to_dict(),
         "count": len(launch.pods),
         "pods": sorted(launch.pods),
+        **({"headroom": {name: len(uids) for name, uids in launch.headroom.items()}} if launch.headroom else {}),
     }
     return Happening(at, What.LAUNCH_DECIDED, launch.explain(), fields)
 

@@ -16,7 +16,17 @@ from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy.scheduling.instances import PricedType
 
-__all__ = ["Excluded", "Launch", "Nomination", "Plan", "PoolRefusal", "PricedType", "RefusalKind", "Unschedulable"]
+__all__ = [
+    "BufferOutcome",
+    "Excluded",
+    "Launch",
+    "Nomination",
+    "Plan",
+    "PoolRefusal",
+    "PricedType",
+    "RefusalKind",
+    "Unschedulable",
+]
 
 _SHOWN_TYPES = 5
 
@@ -38,11 +48,18 @@ class Launch:
     feasible: int
     min_values_relaxed: bool = False
     """``minValues`` could not be met and was lowered to what there is (policy BestEffort)."""
+    headroom: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """Virtual pods that the machine has room for beside its pods: their uids, by the key of their CapacityBuffer."""
 
     @property
     def price(self) -> Price:
         """Dollars per hour of the cheapest choice."""
         return self.instance_types[0].price
+
+    @property
+    def planned_uids(self) -> tuple[str, ...]:
+        """The uids of all pods that the machine is for, virtual ones too."""
+        return (*self.pod_uids, *(uid for uids in self.headroom.values() for uid in uids))
 
     @property
     def instance_types_text(self) -> str:
@@ -55,9 +72,15 @@ class Launch:
         """Why this machine: one sentence."""
         best = self.instance_types[0]
         return (
-            f"{len(self.pods)} pod(s) asking for {self.requests} fit {self.feasible} of {self.considered} instance types "
+            f"{self._for_whom()} asking for {self.requests} fit {self.feasible} of {self.considered} instance types "
             f"of nodepool {self.pool.name!r}; the cheapest is {best.name} at ${best.price:.4f}/h"
         )
+
+    def _for_whom(self) -> str:
+        parts = [f"{len(uids)} of capacity buffer {name}" for name, uids in self.headroom.items()]
+        if self.pods or not parts:
+            parts.insert(0, f"{len(self.pods)} pod(s)")
+        return " and ".join(parts)
 
 
 @attrs.frozen(eq=False)
@@ -136,6 +159,29 @@ class Unschedulable:
 
 
 @attrs.frozen(kw_only=True, eq=False)
+class BufferOutcome:
+    """Where the virtual pods of one CapacityBuffer found room: on which nodes that are there, and how many on new ones.
+
+    ``reason`` says why ``unplaced`` of them found none.
+    """
+
+    buffer: str
+    on_nodes: Mapping[str, int]
+    launched: int = 0
+    unplaced: int = 0
+    reason: str = ""
+
+    @property
+    def existing(self) -> int:
+        """How many have room on nodes that are there, or on their way."""
+        return sum(self.on_nodes.values())
+
+    @property
+    def wanted(self) -> int:
+        return self.existing + self.launched + self.unplaced
+
+
+@attrs.frozen(kw_only=True, eq=False)
 class Plan:
     """What one solve decided. A value: print it for a dry run, store it to replay it, compare two."""
 
@@ -143,6 +189,8 @@ class Plan:
     launches: tuple[Launch, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     unschedulable: tuple[Unschedulable, ...] = ()
+    buffers: tuple[BufferOutcome, ...] = ()
+    """One for each CapacityBuffer that has virtual pods. Everything else here is about real pods alone."""
     _by_pod: Mapping[str, Any] = attrs.field(
         init=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
     )

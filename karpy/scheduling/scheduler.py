@@ -16,11 +16,12 @@ from karpy.objects.pod import Pod, TopologySpreadConstraint
 from karpy.resources import Resources, total
 from karpy.scheduling.bound import price_bound
 from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
-from karpy.scheduling.classes import PodClass, classify, read_pods
+from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.defaultspread import DefaultSpread
 from karpy.scheduling.existing import ExistingNode, existing_nodes
+from karpy.scheduling.headroom import set_apart
 from karpy.scheduling.limits import remaining_limits, within
 from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
@@ -66,6 +67,8 @@ def solve(
     lowered instead of refusing the pods. ``default_spread`` holds for pods that name no spread constraint of their own (see
     `karpy.scheduling.defaultspread`).
 
+    Once ``pods`` have their places, the virtual pods of the snapshot's CapacityBuffers get room; `Plan.buffers` says where.
+
     ``packing`` names the order in which planned machines are filled. By default machines are filled up one after another, and
     where there are few pods, or the plan leaves pods waiting or is dear, also evenly, as Karpenter does it; the better plan counts.
     """
@@ -75,8 +78,8 @@ def solve(
         policy = _Policy(respect_preferences, strict_min_values, each, default_spread)
         run = _Run(snapshot, catalog, wanted, policy)
         run.place_all()
-        plans.append(run.to_plan(max_instance_types))
-        if _is_good(plans[-1], run, len(wanted)):
+        plans.append(set_apart(run.to_plan(max_instance_types), snapshot.buffers))
+        if _is_good(plans[-1], run, len(wanted) + len(snapshot.headroom)):
             break
     return plans[0] if len(plans) == 1 else _better(*plans)
 
@@ -85,21 +88,39 @@ def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
     """Whether another packing need not be tried: nothing is launched; or of many pods all have a place at a fair price."""
     if not plan.launches:
         return True
-    if pods <= FEW_PODS or len(plan.unschedulable) > len(run.refused):
+    if pods <= FEW_PODS or len(plan.unschedulable) > len(run.refused) or _unplaced_headroom(plan):
         return False
     needed = total(launch.requests for launch in plan.launches)
     return plan.price <= FAIR_PRICE * price_bound(needed, run.templates)
 
 
 def _better(thrifty: Plan, karpenter: Plan) -> Plan:
-    """The one that leaves fewer pods waiting; then the cheaper one, unless it has more machines and saves less than half."""
-    waiting = [sum(len(part.pods) for part in plan.unschedulable) for plan in (thrifty, karpenter)]
+    """The one that leaves fewer pods waiting, real ones before virtual ones; then the cheaper one, unless it has more machines and
+    saves less than half."""
+    waiting = [
+        (sum(len(part.pods) for part in plan.unschedulable), _unplaced_headroom(plan)) for plan in (thrifty, karpenter)
+    ]
     if waiting[0] != waiting[1]:
         return thrifty if waiting[0] < waiting[1] else karpenter
     cheaper, dearer = (thrifty, karpenter) if thrifty.price <= karpenter.price else (karpenter, thrifty)
     if len(cheaper.launches) > len(dearer.launches) and 2 * cheaper.price > dearer.price:
         return dearer
     return cheaper
+
+
+def _unplaced_headroom(plan: Plan) -> int:
+    return sum(buffer.unplaced for buffer in plan.buffers)
+
+
+def _real_first(pods: list[ReadPod], headroom: Iterable[Pod]) -> tuple[list[ReadPod], ...]:
+    """The real pods, then the virtual ones: nobody goes elsewhere, or waits, for the sake of room in reserve."""
+    virtual = {pod.metadata.uid for pod in headroom}
+    if not virtual:
+        return (pods,)
+    parts: tuple[list[ReadPod], list[ReadPod]] = ([], [])
+    for read in pods:
+        parts[read.pod.metadata.uid in virtual].append(read)
+    return parts
 
 
 @attrs.frozen
@@ -132,7 +153,7 @@ class _Run:
         taints = (taint for template in self.templates for taint in template.taints)
         self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
         readable, refused = read_pods(
-            pods,
+            (*pods, *snapshot.headroom),
             catalog.labels,
             snapshot.namespaces,
             snapshot.storage,
@@ -144,7 +165,8 @@ class _Run:
             readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
         self.refused = [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused]
         self.topology = Topology(snapshot, self.templates, readable, self.well_known)
-        self.classes = classify(readable, (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting)
+        selecting = (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting
+        self.queue = [classify(part, selecting) for part in _real_first(readable, snapshot.headroom)]
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
         self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
         self.open_nodes = OpenNodes(self.nodes)
@@ -157,11 +179,16 @@ class _Run:
     def _open_claims(self, packing: Packing) -> OpenClaims[Any]:
         if packing is Packing.KARPENTER:
             return EvenClaims(self.well_known)
-        return ThriftyClaims(self.well_known, Sizes(self.classes))
+        return ThriftyClaims(self.well_known, Sizes(c for classes in self.queue for c in classes))
 
     def place_all(self) -> None:
+        """Every pod that has a place gets it; those that have none are left over."""
+        for classes in self.queue:
+            self.left_over.extend(self._place_part(classes))
+
+    def _place_part(self, classes: Iterable[PodClass]) -> list[_Waiting]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
-        waiting = [_Waiting(pod_class, self._where_planned(pod_class)) for pod_class in self.classes]
+        waiting = [_Waiting(pod_class, self._where_planned(pod_class)) for pod_class in classes]
         while waiting:
             left = [_Waiting(part.pod_class, self._place(part.pod_class, part.pods)) for part in waiting]
             left = [part for part in left if part.pods]
@@ -169,7 +196,7 @@ class _Run:
             waiting = left
             if before == after or self.topology.is_empty:
                 break
-        self.left_over = waiting
+        return waiting
 
     def _ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
         """The rungs of a class, the strictest first."""

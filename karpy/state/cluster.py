@@ -22,6 +22,8 @@ from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeCla
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.resources import Resources
+from karpy.state.bufferbook import BufferBook
+from karpy.state.buffers import BufferView
 from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import InvalidPool, NodeView, Snapshot, Storage
 from karpy.state.workloads import WORKLOAD_KINDS, Selectors
@@ -57,6 +59,8 @@ class ClusterState:
         kinds.CSI_NODE,
         *WORKLOAD_KINDS,
     )
+    #: Kinds that `apply` understands too, and that matter only where CapacityBuffers are served.
+    BUFFER_KINDS = BufferBook.KINDS
 
     def __init__(self, node_class_kinds: tuple[Kind, ...] = ()) -> None:
         self.node_class_kinds = node_class_kinds
@@ -80,6 +84,7 @@ class ClusterState:
         self._csi_nodes: dict[str, CSINode] = {}
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._selectors = Selectors()
+        self._buffers = BufferBook()
         self._marked: set[str] = set()
         self._nominated: dict[str, float] = {}
         self._assignments: dict[str, str] = {}
@@ -99,7 +104,7 @@ class ClusterState:
     def of(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
         """The state of a cluster that holds exactly these objects; kinds that do not matter are skipped."""
         state = cls(node_class_kinds)
-        by_name = {(kind.group, kind.kind): kind for kind in (*cls.KINDS, *node_class_kinds)}
+        by_name = {(kind.group, kind.kind): kind for kind in (*cls.KINDS, *cls.BUFFER_KINDS, *node_class_kinds)}
         for obj in objects:
             group = str(obj.get("apiVersion", "")).rpartition("/")[0]
             kind = by_name.get((group, str(obj.get("kind", ""))))
@@ -154,8 +159,11 @@ class ClusterState:
             _put(store, key, None if raw is None else decode(raw, type_))
         elif kind == kinds.NAMESPACE:
             _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
-        elif kind in WORKLOAD_KINDS:
-            self._selectors.take(kind, key, raw)
+        elif kind in WORKLOAD_KINDS or kind in self.BUFFER_KINDS:
+            if kind in WORKLOAD_KINDS:
+                self._selectors.take(kind, key, raw)
+            if kind in self.BUFFER_KINDS:
+                self._buffers.take(kind, key, raw)
         else:
             self._resolved_pools = None
             # A Provisioner with an inline provider is a pool and its own node class.
@@ -313,6 +321,11 @@ class ClusterState:
         with self._lock:
             return tuple(pool for pool in self._pools.values() if isinstance(pool, InvalidPool))
 
+    def buffers(self) -> tuple[BufferView, ...]:
+        """The CapacityBuffers that are served, as they are now."""
+        with self._lock:
+            return self._buffers.views()
+
     def snapshot(self) -> Snapshot:
         """The present picture; the same object again while nothing changed."""
         with self._lock:
@@ -339,6 +352,7 @@ class ClusterState:
                 limits={name: node.limits for name, node in self._csi_nodes.items()},
             ),
             workloads=self._selectors.picture(),
+            buffers=self._buffers.views(),
         )
 
     def _all_views(self) -> Iterable[NodeView]:

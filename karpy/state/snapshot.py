@@ -23,6 +23,7 @@ from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, Stora
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.requirements import Requirements
 from karpy.resources import NODES, Resources, total
+from karpy.state.buffers import BufferView
 from karpy.state.workloads import Workloads
 from karpy.taints import Taint, is_ephemeral
 
@@ -181,7 +182,7 @@ class Snapshot:
     """The cluster at one instant. ``version`` grows with every change that the state has taken in.
 
     ``assignments`` says which claim each pending pod was planned onto earlier (pod uid → claim name); ``namespaces`` are the
-    labels of each.
+    labels of each; ``buffers`` are the CapacityBuffers that are served.
     """
 
     version: int = 0
@@ -196,6 +197,7 @@ class Snapshot:
     namespaces: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
     storage: Storage = attrs.field(factory=Storage)
     workloads: Workloads = attrs.field(factory=Workloads)
+    buffers: tuple[BufferView, ...] = ()
 
     @classmethod
     def from_objects(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: Iterable[Kind] = ()) -> Snapshot:
@@ -226,6 +228,11 @@ class Snapshot:
         """
         leaving = (pod for view in self.nodes if view.is_leaving for pod in view.reschedulable_pods)
         return (*self.pending, *(pod for pod in leaving if self._may_be_evicted(pod)))
+
+    @functools.cached_property
+    def headroom(self) -> tuple[Pod, ...]:
+        """The virtual pods of all buffers: room for them is kept ready, after all of `to_place` have theirs."""
+        return tuple(pod for buffer in self.buffers for pod in buffer.pods)
 
     def _may_be_evicted(self, pod: Pod) -> bool:
         """Now or later: no annotation forbids it, nor a budget, nor that several budgets are about it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from karpy.testing.builders import (
     NODE_CLASS,
+    make_buffer,
     make_catalog,
     make_claim,
     make_condition,
@@ -14,6 +15,8 @@ from karpy.testing.builders import (
     make_node,
     make_nodepool,
     make_pod,
+    make_pod_template,
+    make_workload,
     selector,
 )
 from karpy.testing.clock import START, FakeClock
@@ -22,6 +25,7 @@ __all__ = [
     "NODE_CLASS",
     "START",
     "FakeClock",
+    "make_buffer",
     "make_catalog",
     "make_claim",
     "make_condition",
@@ -32,5 +36,7 @@ __all__ = [
     "make_node",
     "make_nodepool",
     "make_pod",
+    "make_pod_template",
+    "make_workload",
     "selector",
 ]

@@ -14,7 +14,17 @@ from karpy import labels as keys
 from karpy.clock import format_time
 from karpy.cloud.instancetype import Catalog, InstanceType, InstanceTypes, Offering, Overhead, Price
 from karpy.labels import CORE_LABELS, LabelSpec
-from karpy.objects.kinds import DAEMON_SET, NODE, NODE_CLAIM, NODE_POOL, POD, Kind
+from karpy.objects.kinds import (
+    CAPACITY_BUFFER,
+    DAEMON_SET,
+    DEPLOYMENT,
+    NODE,
+    NODE_CLAIM,
+    NODE_POOL,
+    POD,
+    POD_TEMPLATE,
+    Kind,
+)
 from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import CPU, MEMORY, PODS, Resources
@@ -23,6 +33,7 @@ from karpy.testing.clock import START
 
 __all__ = [
     "NODE_CLASS",
+    "make_buffer",
     "make_catalog",
     "make_claim",
     "make_condition",
@@ -33,6 +44,8 @@ __all__ = [
     "make_node",
     "make_nodepool",
     "make_pod",
+    "make_pod_template",
+    "make_workload",
     "selector",
 ]
 
@@ -100,6 +113,61 @@ def make_daemon_set(
         "metadata": _metadata(name, START, None, None, "kube-system"),
         "spec": {"template": {"metadata": {}, "spec": {"containers": [container], **(spec or {})}}},
     }
+
+
+def make_pod_template(
+    name: str = "template",
+    *,
+    requests: Labels | None = None,
+    labels: Labels | None = None,
+    namespace: str = "default",
+    generation: int = 1,
+    spec: Mapping[str, Any] | None = None,
+) -> Json:
+    """A PodTemplate; ``labels`` and ``spec`` are of its pods."""
+    metadata = {**_metadata(name, START, None, None, namespace), "generation": generation}
+    return {**_head(POD_TEMPLATE), "metadata": metadata, "template": _template(requests, labels, spec)}
+
+
+def make_workload(
+    name: str = "web",
+    *,
+    kind: Kind = DEPLOYMENT,
+    replicas: int | None = None,
+    requests: Labels | None = None,
+    labels: Labels | None = None,
+    namespace: str = "default",
+    spec: Mapping[str, Any] | None = None,
+) -> Json:
+    """A Deployment, StatefulSet or ReplicaSet; ``labels`` and ``spec`` are of its pods."""
+    scale = {} if replicas is None else {"replicas": replicas}
+    return {
+        **_head(kind),
+        "metadata": _metadata(name, START, None, None, namespace),
+        "spec": {**scale, "template": _template(requests, labels, spec)},
+    }
+
+
+def _template(requests: Labels | None, labels: Labels | None, spec: Mapping[str, Any] | None) -> Json:
+    container = {"name": "main", "image": "pause", "resources": {"requests": dict(requests or {})}}
+    return {"metadata": {"labels": dict(labels or {})}, "spec": {"containers": [container], **(spec or {})}}
+
+
+def make_buffer(
+    name: str = "buffer",
+    *,
+    template: str = "",
+    workload: str = "",
+    kind: Kind = DEPLOYMENT,
+    namespace: str = "default",
+    **spec: Any,
+) -> Json:
+    """A CapacityBuffer for pods like those of the PodTemplate ``template``, or of the ``workload`` of that kind."""
+    refs: Json = {"podTemplateRef": {"name": template}} if template else {}
+    if workload:
+        refs["scalableRef"] = {"apiGroup": kind.group, "kind": kind.kind, "name": workload}
+    metadata = {**_metadata(name, START, None, None, namespace), "uid": f"{namespace}-{name}-uid", "generation": 1}
+    return {**_head(CAPACITY_BUFFER), "metadata": metadata, "spec": {**refs, **spec}}
 
 
 def make_nodepool(

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from karpy.objects.capacitybuffer import CapacityBufferSpec, CapacityBufferStatus, PodTemplate, ScalableRef
 from karpy.objects.meta import ObjectMeta, OwnerReference, to_wire
 from karpy.objects.node import NodeSpec, NodeStatus
 from karpy.objects.pod import (
@@ -68,6 +69,10 @@ NAMES: dict[type[msgspec.Struct], str] = {
     ReplicationController: "metadata spec",
     Service: "metadata spec",
     StatefulSet: "metadata spec",
+    CapacityBufferSpec: "provisioningStrategy podTemplateRef scalableRef replicas percentage limits",
+    CapacityBufferStatus: "provisioningStrategy podTemplateRef podTemplateGeneration replicas conditions",
+    ScalableRef: "kind name apiGroup",
+    PodTemplate: "metadata template",
     Taint: "key value effect",
     Toleration: "key operator value effect tolerationSeconds",
 }

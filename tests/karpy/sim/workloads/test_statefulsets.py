@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from karpy.objects import kinds
+from karpy.objects.watchevent import EventType
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import pods, status, template, workload, world_with_nodes
 
@@ -36,10 +37,14 @@ def test_the_highest_goes_first() -> None:
     world = world_with_nodes(3)
     world.apply([stateful()])
     world.run(30)
+    gone: list[str] = []
+    ends = EventType.DELETED
+    world.subscribe(
+        kinds.POD, lambda event: gone.append(event.object["metadata"]["name"]) if event.type is ends else None
+    )
     world.api.patch(kinds.STATEFUL_SET, "db", {"spec": {"replicas": 1}}, "default")
-    assert world.run_until(lambda: len(pods(world)) == 2, 60)
-    assert names(world) == ["db-0", "db-1"]
-    world.run(20)
+    world.run(80)
+    assert gone == ["db-2", "db-1"]
     assert names(world) == ["db-0"]
 
 
