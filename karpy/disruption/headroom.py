@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from karpy.cloud.instancetype import Catalog
-from karpy.scheduling.openclaims import Packing
+from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Launch, Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.snapshot import Snapshot
@@ -44,7 +44,7 @@ def standing_headroom(snapshot: Snapshot, catalog: Catalog) -> Headroom:
     """Where the virtual pods have room if nothing is disrupted."""
     if not snapshot.headroom:
         return NO_HEADROOM
-    return _standing(solve(snapshot, catalog, packing=Packing.FULLEST), snapshot)
+    return _standing(solve(snapshot, catalog, packing=Packing.THRIFTY), snapshot)
 
 
 def _standing(plan: Plan, snapshot: Snapshot) -> Headroom:

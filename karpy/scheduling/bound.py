@@ -1,9 +1,9 @@
 """What a plan could cost at the very least: a bound to hold a packing against.
 
 Whatever machines are bought, they must together hold what the pods ask for, and there must be as many of them as pods that keep
-each other off a host. Let that be a linear program: buy any fraction of any type, ``min Σ price·x`` so that each amount is covered. Any
-weights of the resources, taken as prices of a unit, bound it from below once they are scaled so that no type is worth more than it
-costs; the best weights are looked for by going up and down one resource at a time.
+each other off a host. As a linear program: buy any fraction of any type, so that each amount is covered, for the least price.
+Weights of the resources, taken as prices of a unit, bound that from below once they are scaled so that no type is worth more than
+it costs; the best weights are looked for by going up and down one resource at a time.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import Daemon, DaemonGroup, daemon_groups
 from karpy.scheduling.instances import PricedType, PriceOrder, ReservedOffering, TypeColumns, bits, columns
+from karpy.scheduling.lots import Lot
 from karpy.scheduling.plan import Launch
 from karpy.scheduling.ports import HostPort, clash
 from karpy.scheduling.reservations import NOT_RESERVED, RESERVED, Reservations, is_reserved
@@ -286,15 +287,16 @@ class PlannedClaim:
             differing = template.fitting(shape.unreserved(asked), grown, grown)
         return 0 if self._too_uniform(shape, differing) else mask
 
-    def take(self, pod: Pod, pod_class: PodClass, fit: Fit) -> None:
-        """Put the pod here."""
+    def take(self, lot: Lot, fit: Fit) -> None:
+        """Put the next of the lot here."""
+        constraints = lot.pod_class.constraints
         self.shape, self.mask, self.amounts = fit.shape, fit.mask, fit.amounts
         self.is_settled = True
-        self.pods.append(pod)
-        self.ports += pod_class.constraints.ports
+        self.pods += lot.take()
+        self.ports += constraints.ports
         reservations = fit.shape.template.reservations
         if fit.shape.reserved and reservations is not None:
-            self.asked &= _capacity_type(pod_class.constraints)
+            self.asked &= _capacity_type(constraints)
             reservations.hold_one(self, fit.shape.reserved, fit.mask)
 
     def appraise(self) -> None:
@@ -304,18 +306,22 @@ class PlannedClaim:
         held = self.amounts
         self.room = {name: amount - held.get(name, 0) for name, amount in self.shape.template.room(bit).items()}
 
-    def squeeze(self, pod: Pod, pod_class: PodClass) -> bool:
-        """Put the pod into what the cheapest type has left, if there is enough: neither shape nor price change."""
-        room, held = self.room, self.amounts
-        for name, amount in pod_class.amounts:
-            if room.get(name, 0) < amount:
-                return False
-        for name, amount in pod_class.amounts:
-            room[name] -= amount
-            held[name] = held.get(name, 0) + amount
+    def squeeze(self, lot: Lot, most: int) -> int:
+        """Put the next of the lot, up to ``most`` of them, into what the cheapest type has left: neither shape nor price
+        change. Returns how many there was room for."""
+        room, held, amounts = self.room, self.amounts, lot.pod_class.amounts
+        count = most
+        for name, amount in amounts:
+            if room.get(name, 0) < count * amount:
+                count = room.get(name, 0) // amount
+        if count <= 0:
+            return 0
+        for name, amount in amounts:
+            room[name] -= count * amount
+            held[name] = held.get(name, 0) + count * amount
         self.is_settled = False
-        self.pods.append(pod)
-        return True
+        self.pods += lot.take(count)
+        return count
 
     def settle(self) -> None:
         """Take the types out of the mask that are too small by now."""

@@ -11,9 +11,9 @@ import abc
 import heapq
 from typing import Generic, TypeVar
 
-from karpy.objects.pod import Pod
-from karpy.scheduling.claims import PlannedClaim, Shape
+from karpy.scheduling.claims import Fit, PlannedClaim, Shape
 from karpy.scheduling.classes import PodClass
+from karpy.scheduling.lots import Lot
 from karpy.scheduling.ports import clash
 from karpy.scheduling.rungs import Likeness, Rung, hosts_of
 
@@ -63,7 +63,7 @@ class OpenClaims(abc.ABC, Generic[L]):
     def _new_line(self, shape: Shape, members: list[int]) -> L: ...
 
     @abc.abstractmethod
-    def _place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool: ...
+    def _place(self, lot: Lot, rung: Rung) -> bool: ...
 
     @abc.abstractmethod
     def _came(self, claim: PlannedClaim, number: int, before: Shape | None) -> None:
@@ -75,24 +75,28 @@ class OpenClaims(abc.ABC, Generic[L]):
             line.restore()
         self._with_set_aside.clear()
 
-    def open(self, claim: PlannedClaim, rung: Rung) -> None:
-        """A new claim, with its first pod on it."""
+    def open(self, claim: PlannedClaim, lot: Lot, fit: Fit, rung: Rung) -> None:
+        """A new claim, with the first of the lot on it."""
         self.claims.append(claim)
-        self._took(claim, len(self.claims) - 1, None, rung)
+        self._take(len(self.claims) - 1, lot, fit, rung, is_new=True)
 
-    def place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
-        """Put the pod on the claim that the packing tries first, of those that can take it."""
+    def place(self, lot: Lot, rung: Rung) -> bool:
+        """Put the next of the lot on the claim that the packing tries first, of those that can take it."""
         if not self.claims:
             return False
         if rung.host_affinities and hosts_of(rung.host_affinities):
-            return self._beside_others(pod, pod_class, rung)
-        return self._place(pod, pod_class, rung)
+            return self._beside_others(lot, rung)
+        return self._place(lot, rung)
 
-    def _took(self, claim: PlannedClaim, number: int, before: Shape | None, rung: Rung) -> None:
+    def _take(self, number: int, lot: Lot, fit: Fit, rung: Rung, *, is_new: bool = False) -> None:
+        claim = self.claims[number]
+        before = None if is_new else claim.shape
+        claim.take(lot, fit)
         self._came(claim, number, before)
         if claim.shape is not before:
             self._members.setdefault(claim.shape, []).append(number)
-        rung.record_claim(number, claim.shape, self._well_known)
+        for _ in range(lot.unit):
+            rung.record_claim(number, claim.shape, self._well_known)
 
     def _lines_for(self, rung: Rung) -> list[L]:
         """The lines of the shapes that such a pod may come to."""
@@ -136,18 +140,17 @@ class OpenClaims(abc.ABC, Generic[L]):
             self._with_set_aside.append(line)
         line.set_aside.append(heapq.heappop(line.heap))
 
-    def _beside_others(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
+    def _beside_others(self, lot: Lot, rung: Rung) -> bool:
         """Pods that want to be on the same host as others: only those hosts come into question."""
         planned = [host for host in hosts_of(rung.host_affinities) if isinstance(host, int)]
         for number in sorted(planned, key=lambda n: self.claims[n].rank):
             claim = self.claims[number]
-            before = claim.shape
             if not rung.allows_host(number) or clash(rung.constraints.ports, claim.ports):
                 continue
-            fit = claim.fit(pod_class, rung.options(before))
+            claim.settle()
+            fit = claim.fit(lot.pod_class, rung.options(claim.shape))
             if fit is not None:
-                claim.take(pod, pod_class, fit)
-                self._took(claim, number, before, rung)
+                self._take(number, lot, fit, rung)
                 return True
         return False
 
@@ -166,16 +169,14 @@ class EvenClaims(OpenClaims[Line]):
         self._turn += 1
         claim.rank = (len(claim.pods), number if before is None else -self._turn)
 
-    def _place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
+    def _place(self, lot: Lot, rung: Rung) -> bool:
         tops = [(entry, line) for line in self._lines_for(rung) if (entry := self._first(line, rung)) is not None]
         while tops:
             best = min(range(len(tops)), key=lambda index: tops[index][0])
             (_rank, number), line = tops[best]
-            claim = self.claims[number]
-            fit = claim.fit(pod_class, rung.options(line.shape), by_size=False)
+            fit = self.claims[number].fit(lot.pod_class, rung.options(line.shape), by_size=False)
             if fit is not None:
-                claim.take(pod, pod_class, fit)
-                self._took(claim, number, line.shape, rung)
+                self._take(number, lot, fit, rung)
                 return True
             self._set_aside(line)
             entry = self._first(line, rung)

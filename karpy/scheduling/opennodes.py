@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from karpy.objects.pod import Pod
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.existing import ExistingNode
+from karpy.scheduling.lots import Lot
 from karpy.scheduling.rungs import Rung, hosts_of
 
 __all__ = ["OpenNodes"]
@@ -30,10 +31,17 @@ class OpenNodes:
         """Another class comes: what the last one was refused for does not hold for it."""
         self._cursors.clear()
 
-    def place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
-        """Put the pod on the first node that takes it."""
-        if not self._nodes:
+    def place(self, lot: Lot, rung: Rung) -> bool:
+        """Put the next of the lot on the first node that takes it."""
+        if not self._nodes or lot.unit > 1:
             return False
+        pod, pod_class = lot.pods[0], lot.pod_class
+        if self._place(pod, pod_class, rung):
+            lot.take()
+            return True
+        return False
+
+    def _place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
         if rung.host_affinities and hosts_of(rung.host_affinities):
             return self._beside_others(pod, pod_class, rung)
         buckets = self._buckets_for(rung)

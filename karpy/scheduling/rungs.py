@@ -31,7 +31,11 @@ Options = tuple[tuple[Shape, ...], ...]
 class Rung:
     """Constraints, the groups that decide where pods with them may go, and the groups that count such pods."""
 
-    def __init__(self, constraints: Constraints, selected_by: Sequence[Group], topology: Topology) -> None:
+    def __init__(
+        self, constraints: Constraints, selected_by: Sequence[Group], topology: Topology, *, leads: bool = True
+    ) -> None:
+        """With ``leads`` a pod that others want to be near says where that is, as soon as it has a place. (Karpenter leaves it open
+        where there is a choice, and the others wait for another pass.)"""
         self.constraints = constraints
         owned = () if topology.is_empty else topology.owned(constraints)
         selecting = frozenset(selected_by)
@@ -42,8 +46,11 @@ class Rung:
         self.host_affinities = tuple(g for g in self.host_groups if g.kind is GroupKind.AFFINITY)
         self.likeness: Likeness = (tuple((g, self.itself[g]) for g in self.host_groups), constraints.ports)
         self._zonal = tuple(group for group in deciding if not group.is_host)
-        self._keys = tuple(dict.fromkeys(group.key for group in self._zonal))
-        self._by_key = tuple(tuple(group for group in self._zonal if group.key == key) for key in self._keys)
+        following = (g for g in selected_by if g.kind is GroupKind.AFFINITY and not g.is_host and g not in self.itself)
+        self._followed = frozenset(following if leads else ())
+        by_domain = (*self._zonal, *(group for group in selected_by if group in self._followed))
+        self._keys = tuple(dict.fromkeys(group.key for group in by_domain))
+        self._by_key = tuple(tuple(group for group in by_domain if group.key == key) for key in self._keys)
         self._pod_masks = {group: group.domains.mask(constraints.strict.get(group.key)) for group in self._zonal}
         self._counted = tuple(group for group in selected_by if group.kind is not GroupKind.INVERSE)
         self._keeping = () if topology.is_empty else topology.inverse_of(constraints)
@@ -52,12 +59,23 @@ class Rung:
         self._recorded: dict[Shape, tuple[tuple[Group, int], ...]] = {}
         self.is_free = not deciding
         """No other pod matters to where such a pod goes."""
+        self.is_uncounted = not deciding and not self._counted and not self._keeping
+        """Nor does such a pod matter to others."""
+
+    @property
+    def gathers(self) -> bool:
+        """Whether such pods want to be on one host with each other, and nothing else keeps any two of them apart."""
+        if not self.host_groups or self.constraints.ports:
+            return False
+        together = all(group.kind is GroupKind.AFFINITY for group in (*self.host_groups, *self._zonal))
+        return together and all(self.itself[group] for group in self.host_groups)
 
     def version(self) -> int:
         """Grows whenever an answer about domains may have changed."""
         total = 0
-        for group in self._zonal:
-            total += group.version
+        for groups in self._by_key:
+            for group in groups:
+                total += group.version
         return total
 
     def allows_host(self, host: Host | None) -> bool:
@@ -70,7 +88,7 @@ class Rung:
 
     def options(self, shape: Shape) -> Options:
         """What a machine of this shape may become with such a pod on it; empty when it cannot take one."""
-        version = self.version() if self._zonal else 0
+        version = self.version() if self._keys else 0
         known = self._options.get(shape)
         if known is None or known[0] != version:
             known = self._options[shape] = (version, self._find_options(shape))
@@ -78,7 +96,7 @@ class Rung:
 
     def _find_options(self, shape: Shape) -> Options:
         reachable = shape.join(self.constraints)
-        if not self._zonal or not reachable:
+        if not self._keys or not reachable:
             return tuple((joined,) for joined in reachable)  # in the order in which the volumes name them
         if len(reachable) == 1 and len(self._keys) == 1:
             groups, key = self._by_key[0], self._keys[0]
@@ -108,7 +126,8 @@ class Rung:
         """The domains, of one key, where such a pod may go."""
         mask = -1
         for group in groups:
-            mask &= group.reach(self._pod_masks[group], self.itself[group])
+            if group in self.itself:
+                mask &= group.reach(self._pod_masks[group], self.itself[group])
         return mask
 
     def _choices(self, key: str, groups: Sequence[Group], shape: Shape) -> list[tuple[int, int]]:
@@ -126,12 +145,17 @@ class Rung:
         """Whether the machine has to be in one known domain for such a pod.
 
         Spread counts by domain. A pod that keeps others away for certain would, undecided, keep them away from everywhere. The
-        first of pods that want to be together says where. Otherwise any of the allowed domains will do.
+        first of pods that want to be together says where, and so does the first that others want to be near. Otherwise any of the
+        allowed domains will do.
         """
         settling = self._settling
         if any(group.kind is GroupKind.SPREAD or group in settling for group in groups):
             return True
-        return any(group.kind is GroupKind.AFFINITY and not group.populated & mask for group in groups)
+        return any(
+            group.kind is GroupKind.AFFINITY
+            and not (group.populated if group in self._followed else group.populated & mask)
+            for group in groups
+        )
 
     def unsatisfied(self, shape: Shape) -> list[str]:
         """The terms that leave a new machine of this shape no place, each with its counts."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-from karpy.objects.pod import Pod
 from karpy.scheduling.claims import Fit, PlannedClaim, Shape
 from karpy.scheduling.classes import PodClass
+from karpy.scheduling.lots import Lot
 from karpy.scheduling.openclaims import Entry, Line, OpenClaims
 from karpy.scheduling.ports import clash
 from karpy.scheduling.rungs import Rung
@@ -90,13 +90,13 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
         if claim.spare >= 0:
             self._sparing.setdefault(claim.shape, []).append(number)
 
-    def _place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
+    def _place(self, lot: Lot, rung: Rung) -> bool:
         lines = self._lines_for(rung)
-        return self._into_spare_room(pod, pod_class, rung, lines) or self._by_growing(pod, pod_class, rung, lines)
+        return self._into_spare_room(lot, rung, lines) or self._by_growing(lot, rung, lines)
 
     # Room that is paid for
 
-    def _into_spare_room(self, pod: Pod, pod_class: PodClass, rung: Rung, lines: list[_SparingLine]) -> bool:
+    def _into_spare_room(self, lot: Lot, rung: Rung, lines: list[_SparingLine]) -> bool:
         enough = self._enough
         while True:
             tightest, where = 0, None
@@ -110,7 +110,7 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
                         tightest, where = lowest, line
             if where is None:
                 return False
-            if self._squeezed(tightest.bit_length() - 1, where, pod, pod_class, rung):
+            if self._squeezed(tightest.bit_length() - 1, where, lot, rung):
                 return True
 
     def _notice(self, line: _SparingLine) -> None:
@@ -121,8 +121,8 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
                 line.put(claim.spare, number)
         line.noticed = len(line.sparing)
 
-    def _squeezed(self, bin_number: int, line: _SparingLine, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
-        """Put the pod on the claim on top of a bin, if that entry is up to date and the pod costs nothing there."""
+    def _squeezed(self, bin_number: int, line: _SparingLine, lot: Lot, rung: Rung) -> bool:
+        """Put the next of the lot on the claim on top of a bin, if that entry is up to date and it costs nothing there."""
         number = line.bins[bin_number][-1]
         claim = self.claims[number]
         if claim.shape is not line.shape or claim.spare != bin_number:
@@ -134,7 +134,7 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
         if not rung.allows_host(number) or (ports and clash(ports, claim.ports)):
             line.drop(bin_number)  # for good: what is on a claim stays on it
             return False
-        if self._take_for_nothing(claim, number, pod, pod_class, rung):
+        if self._take_for_nothing(claim, number, lot, rung):
             return True
         if not line.set_aside and not line.bins_aside:
             self._with_set_aside.append(line)
@@ -143,29 +143,30 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
         line.drop(bin_number)
         return False
 
-    def _take_for_nothing(self, claim: PlannedClaim, number: int, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
+    def _take_for_nothing(self, claim: PlannedClaim, number: int, lot: Lot, rung: Rung) -> bool:
         shape = claim.shape
         options = rung.options(shape)
         if shape in options[0] and not shape.min_values and not rung.constraints.ports:
-            if not claim.squeeze(pod, pod_class):
+            count = claim.squeeze(lot, len(lot) // lot.unit if rung.is_uncounted else 1)
+            if not count:
                 return False
             claim.spare = self._sizes.bin(claim.room)
-            rung.record_claim(number, shape, self._well_known)
+            for _ in range(0 if rung.is_uncounted else count * lot.unit):
+                rung.record_claim(number, shape, self._well_known)
             return True
         claim.settle()
-        fit = claim.fit(pod_class, options)
+        fit = claim.fit(lot.pod_class, options)
         if fit is None or fit.price > claim.price * _SAME_PRICE:
             return False
-        claim.take(pod, pod_class, fit)
-        self._took(claim, number, shape, rung)
+        self._take(number, lot, fit, rung)
         return True
 
     # Growth
 
-    def _by_growing(self, pod: Pod, pod_class: PodClass, rung: Rung, lines: list[_SparingLine]) -> bool:
+    def _by_growing(self, lot: Lot, rung: Rung, lines: list[_SparingLine]) -> bool:
         best: tuple[float, float, int, Fit] | None = None
         seen: list[tuple[_SparingLine, Entry]] = []
-        for line, entry, fit in self._cheapest_with_room(pod_class, rung, lines):
+        for line, entry, fit in self._cheapest_with_room(lot.pod_class, rung, lines):
             number = entry[1]
             seen.append((line, entry))
             price = fit.price
@@ -178,11 +179,7 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
             heapq.heappush(line.heap, entry)
         if best is None:
             return False
-        _, _, number, fit = best
-        claim = self.claims[number]
-        before = claim.shape
-        claim.take(pod, pod_class, fit)
-        self._took(claim, number, before, rung)
+        self._take(best[2], lot, best[3], rung)
         return True
 
     def _cheapest_with_room(

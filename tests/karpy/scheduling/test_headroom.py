@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from karpy import labels
-from karpy.scheduling.openclaims import Packing
+from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import BufferOutcome, Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.cluster import ClusterState
@@ -177,7 +177,7 @@ def test_a_pod_that_wants_to_be_near_others_is_not_near_virtual_ones() -> None:
 
 def test_room_takes_what_pods_leave_free_on_their_new_machines() -> None:
     pod = make_pod("p", requests={"cpu": "3"})
-    found = plan(make_nodepool(), CHUNK, pod, make_buffer(template="chunk", replicas=2), packing=Packing.FULLEST)
+    found = plan(make_nodepool(), CHUNK, pod, make_buffer(template="chunk", replicas=2), packing=Packing.THRIFTY)
     (launch,) = found.launches
     assert launch.pods == ("default/p",)
     assert len(launch.planned_uids) == 3

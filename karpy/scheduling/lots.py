@@ -1,0 +1,63 @@
+"""Pods of one class that wait for a place: what is taken off is placed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+import attrs
+
+from karpy.objects.pod import Pod
+from karpy.resources import total
+from karpy.scheduling.classes import PodClass
+
+__all__ = ["Lot", "gathered"]
+
+
+class Lot:
+    """Pods that are alike, the first of them first. ``unit`` of them are placed together, and ask for what the class says."""
+
+    __slots__ = ("_pods", "_position", "pod_class", "unit")
+
+    def __init__(self, pod_class: PodClass, pods: Sequence[Pod], unit: int = 1) -> None:
+        self.pod_class = pod_class
+        self.unit = unit
+        self._pods = pods
+        self._position = 0
+
+    @classmethod
+    def of_all(cls, lots: Iterable[Lot]) -> Lot:
+        """The pods of several lots, whose constraints are the same, as one unit."""
+        lots = tuple(lots)
+        needed = total(amounts for lot in lots for amounts in itertools.repeat(lot.pod_class.requests, len(lot)))
+        pods = [pod for lot in lots for pod in lot.pods]
+        asked = tuple((name, amount) for name, amount in needed.items() if amount)
+        return cls(attrs.evolve(lots[0].pod_class, requests=needed, amounts=asked, pods=pods), pods, len(pods))
+
+    def __len__(self) -> int:
+        """How many pods wait still."""
+        return len(self._pods) - self._position
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        """Those that wait still."""
+        return self._pods[self._position :] if self._position else self._pods
+
+    def take(self, units: int = 1) -> Sequence[Pod]:
+        """The next pods; they wait no longer."""
+        start = self._position
+        self._position = start + units * self.unit
+        return self._pods[start : self._position]
+
+
+def gathered(lots: Iterable[Lot], gathers: Callable[[Lot], bool]) -> Iterator[tuple[Lot, ...]]:
+    """Each lot, in order; those whose pods want to be on one host with each other come together, where the first of them stands.
+
+    ``gathers`` says which lots are such; they belong together when all but their size is the same.
+    """
+    companions: dict[Hashable, list[Lot]] = {}
+    for lot in lots:
+        found = lot.pod_class
+        alike = (found.constraints, found.selected_by) if gathers(lot) and not found.attachments else lot
+        companions.setdefault(alike, []).append(lot)
+    return iter(map(tuple, companions.values()))

@@ -1,0 +1,243 @@
+"""One pass over the pods that wait, with one packing: everything that a solve works with.
+
+Source: core specification 3.4–3.6 and 3.10. Pods that are alike are one lot and are placed one after another; what refused a lot
+for good is not asked again, so the cost grows with the number of classes, not with pods × nodes × instance types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from karpy.cloud.instancetype import Catalog
+from karpy.objects.pod import Pod, TopologySpreadConstraint
+from karpy.resources import Resources
+from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
+from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
+from karpy.scheduling.constraints import Constraints
+from karpy.scheduling.daemons import daemons_of
+from karpy.scheduling.defaultspread import DefaultSpread
+from karpy.scheduling.existing import ExistingNode, existing_nodes
+from karpy.scheduling.limits import remaining_limits, within
+from karpy.scheduling.lots import Lot, gathered
+from karpy.scheduling.openclaims import EvenClaims, OpenClaims
+from karpy.scheduling.opennodes import OpenNodes
+from karpy.scheduling.packing import Packing
+from karpy.scheduling.plan import Plan, Unschedulable
+from karpy.scheduling.reasons import explain_refusals
+from karpy.scheduling.rungs import Options, Rung, hosts_of
+from karpy.scheduling.spare import Sizes
+from karpy.scheduling.thriftyclaims import ThriftyClaims
+from karpy.scheduling.topology import Group, Topology
+from karpy.state.snapshot import Snapshot
+from karpy.taints import PREFER_NO_SCHEDULE
+
+__all__ = ["Policy", "Run"]
+
+
+@attrs.frozen(kw_only=True)
+class Policy:
+    """How a solve goes about it; see `karpy.scheduling.scheduler.solve`."""
+
+    packing: Packing = Packing.THRIFTY
+    respect_preferences: bool = True
+    strict_min_values: bool = True
+    reserved_capacity: bool = True
+    default_spread: Sequence[TopologySpreadConstraint] = ()
+
+
+class Run:
+    """The scratch state of one pass."""
+
+    def __init__(self, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: Policy) -> None:
+        daemons = daemons_of(snapshot.daemon_sets)
+        self.snapshot = snapshot
+        self.policy = policy
+        self.well_known = catalog.labels.well_known
+        self.templates: tuple[Template, ...] = templates_for(
+            snapshot.pools,
+            catalog,
+            daemons,
+            strict_min_values=policy.strict_min_values,
+            with_reservations=policy.reserved_capacity,
+        )
+        self.remaining: dict[str, Resources | None] = remaining_limits(snapshot, catalog)
+        taints = (taint for template in self.templates for taint in template.taints)
+        self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
+        readable, refused = read_pods(
+            (*pods, *snapshot.headroom),
+            catalog.labels,
+            snapshot.namespaces,
+            snapshot.storage,
+            unsupported=catalog.unsupported_volumes,
+            default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
+        )
+        if not policy.respect_preferences:
+            required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
+            readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
+        self.refused = [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused]
+        self.topology = Topology(snapshot, self.templates, readable, self.well_known)
+        selecting = (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting
+        self.queue = [classify(part, selecting) for part in _real_first(readable, snapshot.headroom)]
+        self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
+        self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
+        self.open_nodes = OpenNodes(self.nodes)
+        self.open_claims = self._open_claims()
+        self.left_over: list[Lot] = []
+        self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
+        self._blank: dict[Hashable, Fit | None] = {}
+
+    def _open_claims(self) -> OpenClaims[Any]:
+        if self.policy.packing is Packing.KARPENTER:
+            return EvenClaims(self.well_known)
+        return ThriftyClaims(self.well_known, Sizes(found for classes in self.queue for found in classes))
+
+    def place_all(self) -> None:
+        """Every pod that has a place gets it; those that have none are left over."""
+        for classes in self.queue:
+            self.left_over.extend(self._place_part(classes))
+
+    def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
+        """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
+        waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
+        while waiting:
+            before = sum(map(len, waiting))
+            self._place_round(waiting)
+            waiting = [lot for lot in waiting if lot]
+            if sum(map(len, waiting)) == before or self.topology.is_empty:
+                break
+        return waiting
+
+    def _place_round(self, lots: Sequence[Lot]) -> None:
+        if self.policy.packing is Packing.KARPENTER or self.topology.is_empty:
+            for lot in lots:
+                self._place(lot)
+            return
+        for companions in gathered(lots, lambda lot: self._ladder(lot.pod_class)[0].gathers):
+            if sum(map(len, companions)) > 1 and self._ladder(companions[0].pod_class)[0].gathers:
+                self._place_together(companions)
+            for lot in companions:
+                self._place(lot)
+
+    def _ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
+        """The rungs of a class, the strictest first."""
+        selected_by: tuple[Group, ...] = pod_class.selected_by  # type: ignore[assignment]  # what `selecting` returned
+        key = (pod_class.constraints, selected_by)
+        found = self._rungs.get(key)
+        if found is None:
+            ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
+            leads = self.policy.packing is Packing.THRIFTY
+            found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
+        return found
+
+    def _where_planned(self, pod_class: PodClass) -> Sequence[Pod]:
+        """Keep pods with the claim that an earlier pass launched for them, and return the others.
+
+        Done for all pods before any is placed anew: nobody takes a place that was made for somebody else.
+        """
+        assigned = self.snapshot.assignments
+        if not assigned:
+            return pod_class.pods
+        waiting = []
+        for pod in pod_class.pods:
+            node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
+            if node is None or not any(self.open_nodes.put(node, pod, pod_class, r) for r in self._ladder(pod_class)):
+                waiting.append(pod)
+        return waiting
+
+    def _begin(self, pod_class: PodClass) -> None:
+        self.open_nodes.begin()
+        self.open_claims.begin(pod_class)
+        self._blank.clear()
+
+    def _place(self, lot: Lot) -> None:
+        """Place as many pods of the lot as there are places for.
+
+        A rung on which no other pod matters, and that refused one pod, refuses all that come after it.
+        """
+        rungs = list(self._ladder(lot.pod_class))
+        self._begin(lot.pod_class)
+        while lot:
+            for rung in tuple(rungs):
+                if self._put(lot, rung):
+                    break
+                if rung.is_free:
+                    rungs.remove(rung)
+            else:
+                return  # the pods after it are alike, and nothing changed since
+
+    def _place_together(self, lots: Sequence[Lot]) -> None:
+        """Pods that want to be on one host with each other: a host that has room for all of them, if there is one."""
+        first = lots[0].pod_class
+        rung = self._ladder(first)[0]
+        if hosts_of(rung.host_affinities):
+            return  # where they are to be is known
+        everyone = Lot.of_all(lots)
+        self._begin(everyone.pod_class)
+        if self._put(everyone, rung):
+            for lot in lots:
+                lot.take(len(lot))
+
+    def _put(self, lot: Lot, rung: Rung) -> bool:
+        return self.open_nodes.place(lot, rung) or self.open_claims.place(lot, rung) or self._on_new_claim(lot, rung)
+
+    def _on_new_claim(self, lot: Lot, rung: Rung) -> bool:
+        """A claim of the first template that can host the pods, counted against its pool's limits."""
+        if not rung.allows_host(None):
+            return False
+        for template in self.templates:
+            limit = self.remaining[template.pool.name]
+            affordable = within(limit, template.columns)
+            for start in template.starts:
+                claim = PlannedClaim(start, start.mask & affordable)
+                fit = self._first_fit(claim, lot.pod_class, rung.options(start)) if claim.mask else None
+                if fit is not None:
+                    self.open_claims.open(claim, lot, fit, rung)
+                    if limit is not None:
+                        self.remaining[template.pool.name] = limit - claim.largest_capacity(limit)
+                    return True
+        return False
+
+    def _first_fit(self, claim: PlannedClaim, pod_class: PodClass, options: Options) -> Fit | None:
+        """What a new claim becomes with its first pod: worked out once for all pods that are alike, as long as what they may
+        have stays the same."""
+        reservations = claim.shape.template.reservations
+        key = (claim.shape, claim.mask, options, reservations.version if reservations is not None else 0)
+        if key not in self._blank:
+            self._blank[key] = claim.fit(pod_class, options, by_size=self.policy.packing is Packing.THRIFTY)
+        fit = self._blank[key]
+        return None if fit is None else fit._replace(amounts=dict(fit.amounts))
+
+    def to_plan(self, max_types: int) -> Plan:
+        launches, dropped = [], []
+        for claim in self.open_claims.claims:
+            launch = claim.to_launch(max_types)
+            if launch is not None:
+                launches.append(launch)
+            else:
+                reason = f"minValues requirement is not met by the cheapest {max_types} instance types"
+                dropped.append(Unschedulable(tuple(pod.key for pod in claim.pods), reason))
+        return Plan(
+            version=self.snapshot.version,
+            launches=tuple(launches),
+            nominations=tuple(node.to_nomination() for node in self.nodes if node.pods),
+            unschedulable=(*self.refused, *dropped, *(self._unschedulable(lot) for lot in self.left_over)),
+        )
+
+    def _unschedulable(self, lot: Lot) -> Unschedulable:
+        refusals = explain_refusals(lot.pod_class, self.templates, self.remaining, self._ladder(lot.pod_class)[-1])
+        reason = "; ".join(str(refusal) for refusal in refusals) or "no nodepool is ready to launch nodes"
+        return Unschedulable(tuple(pod.key for pod in lot.pods), reason, refusals)
+
+
+def _real_first(pods: list[ReadPod], headroom: Iterable[Pod]) -> tuple[list[ReadPod], ...]:
+    """The real pods, then the virtual ones: nobody goes elsewhere, or waits, for the sake of room in reserve."""
+    virtual = {pod.metadata.uid for pod in headroom}
+    if not virtual:
+        return (pods,)
+    parts: tuple[list[ReadPod], list[ReadPod]] = ([], [])
+    for read in pods:
+        parts[read.pod.metadata.uid in virtual].append(read)
+    return parts
