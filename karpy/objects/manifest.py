@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:  # the parser in C is many times faster; PyYAML's wheels have it, a build of one's own may not
     SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-__all__ = ["Manifests", "Schemas", "read_manifests", "schemas_of"]
+__all__ = ["Manifests", "Schemas", "check_objects", "read_manifests", "schemas_of"]
 
 Schemas: TypeAlias = Mapping[tuple[str, str], Mapping[str, Any]]
 """Structural schemas of whole objects, by ``apiVersion`` and ``kind``."""
@@ -68,6 +68,20 @@ def read_manifests(text: str, source: str, schemas: Schemas | None = None) -> Ma
                     problems.append(problem)
     except InvalidObject as error:
         problems.append(error)
+    return Manifests(tuple(objects), tuple(problems))
+
+
+def check_objects(documents: Iterable[Any], source: str, schemas: Schemas | None = None) -> Manifests:
+    """The same for documents that are parsed already; complaints count them from 0."""
+    objects: list[Mapping[str, Any]] = []
+    problems: list[InvalidObject] = []
+    for index, document in enumerate(documents):
+        for place, obj in _unfold(document, f"{source}[{index}]"):
+            problem = _problem(obj, place, schemas or {})
+            if problem is None:
+                objects.append(obj)
+            else:
+                problems.append(problem)
     return Manifests(tuple(objects), tuple(problems))
 
 
