@@ -61,8 +61,6 @@ class Planning:
         _check_lines(paths, line, every=every)
         sources = open_sources(paths, Lines(line, every), known_schemas())
         if sources.scenarios is None:
-            if catalogs is not None:
-                raise BadInput("--catalogs: no file holds a recorded scenario (accepted: with scenarios)")
             return self._show([_situation_of(sources)])
         return self._show(_scenarios(sources, catalogs))
 
@@ -116,7 +114,7 @@ def _check_lines(paths: Sequence[Path], line: int | None, *, every: bool) -> Non
     """See to it that lines are asked for where, and only where, files have a scenario a line."""
     by_line = [path for path in paths if is_line_by_line(path)]
     if line is not None and every:
-        raise BadInput("--line: goes not with --all (accepted: one of the two)")
+        raise BadInput("--line: does not go with --all (accepted: one of the two)")
     if line is not None and line < 1:
         raise BadInput(f"--line: found {line} (accepted: a number from 1)")
     if by_line and line is None and not every:
@@ -129,13 +127,14 @@ def _check_lines(paths: Sequence[Path], line: int | None, *, every: bool) -> Non
 
 def _situation_of(sources: Sources) -> Situation:
     clouds = offline_clouds()
-    snapshot = snapshot_of(as_applied(sources.manifests), clouds.kinds)
+    snapshot = snapshot_of(sources.manifests, clouds.kinds, prepare=as_applied)
     return situation_in(snapshot, clouds, name="", now=time.time(), assume_classes=True)
 
 
 def _scenarios(sources: Sources, catalogs: Path | None) -> Iterator[Situation | InvalidObject]:
     """Each scenario with the manifests added to it, or what is wrong with it."""
-    more = as_applied(sources.manifests)
+    snapshot_of(sources.manifests, prepare=as_applied)  # told here once, and not with every scenario
+    more = as_applied(sources.manifests.objects)
     folders: dict[Path, CatalogFolder] = {}
     assert sources.scenarios is not None, "the caller looked"
     for found in sources.scenarios:

@@ -55,7 +55,7 @@ def as_applied(objects: Iterable[RawObject]) -> tuple[RawObject, ...]:
 
 
 def _is(obj: RawObject, kind: Kind) -> bool:
-    return obj["kind"] == kind.kind and obj["apiVersion"].rpartition("/")[0] == kind.group
+    return (obj["apiVersion"].rpartition("/")[0], obj["kind"]) == (kind.group, kind.kind)
 
 
 def _in_namespace(obj: RawObject) -> RawObject:

@@ -6,7 +6,7 @@ another group than `GROUP` belong to somebody else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -17,7 +17,7 @@ from karpy.cloud.instancetype import Catalog
 from karpy.errors import InvalidObject
 from karpy.kube.client import RawObject
 from karpy.labels import CORE_LABELS
-from karpy.objects.manifest import check_objects
+from karpy.objects.manifest import Manifests, check_objects
 from karpy.scenarios.recorded_catalog import RecordedCatalog
 from karpy.scenarios.situation import Policies, Situation, nominated, snapshot_of
 
@@ -42,22 +42,19 @@ class Recorded:
     source: str
     name: str
     catalog: str
-    objects: tuple[RawObject, ...]
+    objects: Manifests
     now: float | None = None
     policies: Policies = Policies()
     nominated: frozenset[str] = frozenset()
     """Nodes that pods were planned onto a moment ago, and that therefore stay."""
 
-    def situation(self, catalog: RecordedCatalog, more: Iterable[RawObject] = (), *, now: float = 0.0) -> Situation:
+    def situation(self, catalog: RecordedCatalog, more: Sequence[RawObject] = (), *, now: float = 0.0) -> Situation:
         """What to decide about: the scenario's cluster, with ``more`` objects in it. ``now`` is taken where none is recorded.
 
         Raises:
-            InvalidObject: an object cannot be read; file and line are named.
+            InvalidObject: objects cannot be read; each is named with its place, one a line.
         """
-        try:
-            snapshot = snapshot_of((*self.objects, *more))
-        except InvalidObject as error:
-            raise error.at(object_name=f"{self.source}: {error.object_name}") from None
+        snapshot = snapshot_of(self.objects, more=more)
         ours = tuple(pool for pool in snapshot.pools if pool.node_class.group == GROUP)
         return Situation(
             name=self.name,
@@ -90,28 +87,29 @@ def read_recorded(document: Any, source: str) -> Recorded:
     """The scenario that a JSON document is; what karpy does not use (such as the expected answer) is skipped.
 
     Raises:
-        InvalidObject: naming the source, the field path, what was found and what is accepted.
+        InvalidObject: naming the source, the field path, what was found and what is accepted; each problem of objects on a
+            line of its own.
     """
     if not isinstance(document, Mapping):
         raise InvalidObject(f"found {_shown(document)}", object_name=source, accepted=_FORM)
     try:
-        return _read(document, source)
+        found = _read(document, source)
     except InvalidObject as error:
-        raise error.at(object_name=error.object_name or source) from None
+        raise error.at(object_name=source) from None
+    if found.objects.problems:
+        raise InvalidObject("\n".join(str(problem) for problem in found.objects.problems))
+    return found
 
 
 def _read(document: Mapping[str, Any], source: str) -> Recorded:
     objects = _field(document, "objects", list, "a list of Kubernetes objects")
-    read = check_objects(objects, f"{source}: objects")
-    if read.problems:
-        raise InvalidObject("\n".join(str(problem) for problem in read.problems))
     settings = _field(document, "settings", dict, "an object", default={})
     names = _field(document, "nominated", list, "a list of node names", default=[])
     return Recorded(
         source=source,
         name=_field(document, "name", str, "text", default=source),
         catalog=_field(document, "catalog", str, "the name of a catalog"),
-        objects=read.objects,
+        objects=check_objects(objects, f"{source}: objects"),
         now=_time(document),
         policies=_within("settings", lambda: _read_policies(settings)),
         nominated=frozenset(str(name) for name in names),

@@ -79,7 +79,7 @@ class _WireType(Wire, frozen=True):
     name: str
     capacity: dict[str, str | int | float]
     requirements: tuple[_WireRequirement, ...] = ()
-    overhead: dict[str, str | int | float] = {}
+    overhead: dict[str, str | int | float] | None = None
     offerings: tuple[_WireOffering, ...] = ()
 
 
@@ -110,7 +110,7 @@ def _type(wire: _WireType, index: int, reservation_label: str) -> InstanceType:
         field = "capacity"
         capacity = Resources.parse(wire.capacity)
         field = "overhead"
-        overhead = Overhead(Resources.parse(wire.overhead))
+        overhead = Overhead(Resources.parse(wire.overhead or {}))
     except InvalidObject as error:
         raise error.at(path=f"instanceTypes[{index}].{field}") from None
     offerings = tuple(_offering(offering, reservation_label) for offering in wire.offerings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import attrs
 
@@ -13,6 +13,8 @@ from karpy.disruption.engine import next_command
 from karpy.errors import InvalidObject
 from karpy.kube.client import RawObject
 from karpy.objects.kinds import Kind
+from karpy.objects.manifest import Manifests
+from karpy.objects.meta import describe
 from karpy.report.outlook import DisruptionOutlook, Outlook
 from karpy.resources import total
 from karpy.scheduling.bound import price_bound
@@ -78,16 +80,49 @@ class Situation:
         return DisruptionOutlook(next_command(self.snapshot, self.catalog, now=self.now), found, refused)
 
 
-def snapshot_of(objects: Sequence[RawObject], node_class_kinds: Iterable[Kind] = ()) -> Snapshot:
-    """The cluster that consists of these objects.
+Preparation = Callable[[Sequence[RawObject]], Sequence[RawObject]]
+
+
+def snapshot_of(
+    read: Manifests,
+    node_class_kinds: Sequence[Kind] = (),
+    *,
+    prepare: Preparation = tuple,
+    more: Sequence[RawObject] = (),
+) -> Snapshot:
+    """The cluster that consists of these objects, ``prepare`` made of them what it has to, and of ``more``.
 
     Raises:
-        InvalidObject: one of them cannot be read. Unlike in a live cluster this includes pools: who wrote the file can mend it.
+        InvalidObject: objects cannot be read; each is named with its place, one a line. Unlike in a live cluster this includes
+            pools: who wrote the file can mend it.
     """
+    try:
+        return _snapshot((*prepare(read.objects), *more), node_class_kinds)
+    except InvalidObject:
+        problems = [*_problems(read, node_class_kinds, prepare)]
+        if not problems:
+            raise  # it is about ``more``, or about objects that are well each by itself
+        raise InvalidObject("\n".join(problems)) from None
+
+
+def _snapshot(objects: Sequence[RawObject], node_class_kinds: Sequence[Kind]) -> Snapshot:
+    for obj in objects:
+        if not obj["metadata"].get("name"):
+            raise InvalidObject(
+                "found nothing", path="metadata.name", object_name=describe(obj), accepted="text that is not empty"
+            )
     snapshot = Snapshot.from_objects(objects, node_class_kinds)
     if snapshot.invalid_pools:
-        raise InvalidObject("\n".join(str(pool.error) for pool in snapshot.invalid_pools))
+        raise snapshot.invalid_pools[0].error
     return snapshot
+
+
+def _problems(read: Manifests, node_class_kinds: Sequence[Kind], prepare: Preparation) -> Iterator[str]:
+    for place, obj in zip(read.places, read.objects, strict=True):
+        try:
+            _snapshot(prepare((obj,)), node_class_kinds)
+        except InvalidObject as error:
+            yield f"{place}: {error}"
 
 
 def nominated(snapshot: Snapshot, names: Collection[str]) -> Snapshot:

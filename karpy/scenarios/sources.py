@@ -1,8 +1,8 @@
 """The files that a plan is made from: manifests, and recorded scenarios beside them.
 
 A file whose name ends in ``.jsonl`` holds one scenario a line and is read line by line, however long it is. A JSON object
-with ``objects`` is a scenario; everything else is manifests. Any file may be compressed (``.gz``). ``-`` is standard input, which is read
-line by line when lines are asked for.
+with ``objects`` is a scenario; everything else is manifests. Any file may be compressed (``.gz``). ``-`` is standard
+input, which is read line by line when lines are asked for.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any, BinaryIO, cast
 import attrs
 
 from karpy.errors import InvalidObject
-from karpy.kube.client import RawObject
-from karpy.objects.manifest import Schemas, read_manifests
+from karpy.objects.manifest import Manifests, Schemas, read_manifests
 from karpy.scenarios.catalogue import expanded
 from karpy.scenarios.recorded import Recorded, is_recorded, parse_recorded, read_recorded
 
@@ -53,7 +52,7 @@ class FoundScenario:
 class Sources:
     """``manifests`` are the objects of all files that are no scenarios; ``scenarios`` are read while they are gone through."""
 
-    manifests: tuple[RawObject, ...]
+    manifests: Manifests
     scenarios: Iterator[FoundScenario] | None
     """None where no file holds any."""
 
@@ -64,8 +63,7 @@ def open_sources(paths: Sequence[Path], lines: Lines, schemas: Schemas | None = 
     Raises:
         InvalidObject: a file cannot be read, or manifests cannot be used; every problem is named, one a line.
     """
-    objects: list[RawObject] = []
-    problems: list[InvalidObject] = []
+    manifests = Manifests()
     parts: list[Iterable[FoundScenario]] = []
     for path in expanded(paths):
         if is_line_by_line(path) or (path == STDIN and lines.are_asked_for):
@@ -75,17 +73,24 @@ def open_sources(paths: Sequence[Path], lines: Lines, schemas: Schemas | None = 
         document = _json(text)
         if is_recorded(document):
             parts.append([_attempt(path, document)])
-            continue
-        read = read_manifests(text, _name(path), schemas)
-        objects.extend(read.objects)
-        problems.extend(read.problems)
-        if not read.objects and not read.problems:
-            problems.append(
-                InvalidObject("there are no objects", object_name=_name(path), accepted="manifests, or a scenario")
-            )
-    if problems:
-        raise InvalidObject("\n".join(str(problem) for problem in problems))
-    return Sources(tuple(objects), (each for part in parts for each in part) if parts else None)
+        else:
+            manifests += _manifests(path, text, schemas)
+    if not (parts or manifests.objects or manifests.problems):
+        manifests += _nothing_in(", ".join(map(str, paths)))
+    if manifests.problems:
+        raise InvalidObject("\n".join(str(problem) for problem in manifests.problems))
+    return Sources(manifests, (each for part in parts for each in part) if parts else None)
+
+
+def _manifests(path: Path, text: str, schemas: Schemas | None) -> Manifests:
+    read = read_manifests(text, _name(path), schemas)
+    return read if read.objects or read.problems else _nothing_in(_name(path))
+
+
+def _nothing_in(name: str) -> Manifests:
+    return Manifests(
+        problems=(InvalidObject("there are no objects", object_name=name, accepted="manifests, or a scenario"),)
+    )
 
 
 def is_line_by_line(path: Path) -> bool:
@@ -138,21 +143,21 @@ def _attempt(path: Path, document: Any) -> FoundScenario:
 
 def _recorded_lines(path: Path, lines: Lines) -> Iterator[FoundScenario]:
     """The scenarios of a file that holds one a line; blank lines are passed over."""
-    number = 0
+    number = found = 0
     try:
         with _open(path) as file:
             for number, line in enumerate(file, 1):
-                if lines.every:
-                    if line.strip():
-                        yield _line(path, number, line)
-                elif number == lines.number:
+                if number == lines.number or (lines.every and line.strip()):
+                    found += 1
                     yield _line(path, number, line)
-                    return
+                    if not lines.every:
+                        return
     except _UNREADABLE as error:
         raise _unreadable(path, error) from None
-    if not lines.every:
-        accepted = f"1 to {number}" if number else "none: the file is empty"
-        raise InvalidObject(f"found {lines.number}", path="--line", object_name=_name(path), accepted=accepted)
+    if not found:
+        problem, path_in_it = (f"found {lines.number}", "--line") if lines.number and number else ("is empty", "")
+        accepted = f"1 to {number}" if path_in_it else "one JSON object a line"
+        raise InvalidObject(problem, path=path_in_it, object_name=_name(path), accepted=accepted)
 
 
 def _line(path: Path, number: int, line: bytes) -> FoundScenario:
