@@ -78,7 +78,7 @@ class ClusterReader:
         )
         try:
             answer = api.call_api(*request, _request_timeout=_TIMEOUT_S)
-            body = answer.read()
+            body: bytes = answer.read()  # type: ignore[no-untyped-call]
         except HTTPError as error:
             reason = getattr(error, "reason", None) or error
             raise KubeError(f"{self.server} does not answer: {reason}", code=503, reason="ServiceUnavailable") from None
@@ -95,11 +95,12 @@ def _configuration(kubeconfig: Path | None) -> client.Configuration:
     found.retries = False
     try:
         try:
-            config.load_kube_config(str(kubeconfig) if kubeconfig else None, client_configuration=found)
+            path = str(kubeconfig) if kubeconfig else None
+            config.load_kube_config(path, client_configuration=found)  # type: ignore[no-untyped-call]
         except config.ConfigException:
             if kubeconfig is not None:
                 raise
-            config.load_incluster_config(client_configuration=found)
+            config.load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call]
     except Exception as error:  # the library lets through whatever a broken file makes it stumble over
         where = str(kubeconfig) if kubeconfig else "no cluster"
         accepted = "a kubeconfig, in KUBECONFIG or ~/.kube/config, or files with --from"

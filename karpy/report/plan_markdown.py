@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from karpy.report.outlook import DisruptionOutlook, Outlook
 from karpy.report.plan_words import (
+    asked,
     command_words,
     launch_words,
     named,
@@ -20,7 +21,7 @@ from karpy.scheduling.plan import Plan
 
 __all__ = ["outlook_markdown"]
 
-_HEAD = ("machines", "pool", "type", "zone", "capacity", "$/h each", "pods each", "asks for")
+_HEAD = ("machines", "pool", "type", "zone", "capacity", "$/h each", "pods")
 _SHOWN_PODS = 12
 
 
@@ -43,11 +44,12 @@ def _plan(outlook: Outlook, plan: Plan) -> Iterator[str]:
     if plan.launches:
         yield from ("", f"**{_text(launch_words(plan))}**", "")
         found = rows(outlook, plan)
-        yield from _table(_HEAD, [(str(len(launches)), *row.cells, row.asks) for row, launches in found])
+        yield from _table(_HEAD, [row.cells(launches) for row, launches in found])
         yield from _folded(
-            "pods of each machine",
+            "what each machine is for",
             (
-                f"- {_text(row.type)} in {_text(row.zone)}: {_text(named(launch.pods, _SHOWN_PODS))}"
+                f"- {_text(row.type)} in {_text(row.zone)}: {_text(asked(launch.requests))} for "
+                f"{_text(named(launch.pods, _SHOWN_PODS))}"
                 for row, launches in found
                 for launch in launches
             ),
@@ -58,9 +60,9 @@ def _plan(outlook: Outlook, plan: Plan) -> Iterator[str]:
         yield from _table(("node", "pods"), [(each.node, named(each.pods, _SHOWN_PODS)) for each in nominations])
     if plan.unschedulable:
         yield from ("", f"**{waiting_words(plan)}**", "")
-        for part in sorted(plan.unschedulable, key=lambda part: sorted(part.pods)):
-            yield f"- {_text(named(part.pods, _SHOWN_PODS))}"
-            yield from (f"  - {_text(reason)}" for reason in reasons(part))
+        for pods, why in reasons(plan):
+            yield f"- {_text(named(pods, _SHOWN_PODS))}"
+            yield from (f"  - {_text(reason)}" for reason in why)
     yield from ("", _text(total_words(outlook, plan)))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from karpy.report.outlook import DisruptionOutlook, Outlook
 from karpy.report.plan_words import (
+    asked,
     command_words,
     count,
     launch_words,
@@ -18,10 +19,11 @@ from karpy.report.plan_words import (
     waiting_words,
 )
 from karpy.report.table import table
-from karpy.scheduling.plan import Plan
+from karpy.scheduling.plan import Launch, Plan
 
 __all__ = ["outlook_text"]
 
+_SHOWN_MACHINES = 4
 _HEAD = ("N", "POOL", "TYPE", "ZONE", "CAPACITY", "$/H", "PODS")
 
 
@@ -60,32 +62,32 @@ def _plan(outlook: Outlook, plan: Plan, width: int) -> Iterator[str]:
     if plan.unschedulable:
         yield waiting_words(plan)
         yield ""
-        for part in sorted(plan.unschedulable, key=lambda part: sorted(part.pods)):
-            yield from _wrapped(named(part.pods), width, "  ", "  ")
-            for reason in reasons(part):
+        for pods, why in reasons(plan):
+            yield from _wrapped(named(pods), width, "  ", "  ")
+            for reason in why:
                 yield from _wrapped(reason, width, "     ", "       ")
         yield ""
     yield from _wrapped(total_words(outlook, plan), width)
 
 
 def _launches(outlook: Outlook, plan: Plan, width: int) -> Iterator[str]:
-    """A table of machines; below each row what its pods ask for, and the pods of each machine."""
+    """A table of machines; below each row what is asked of each machine, and by which pods."""
     found = rows(outlook, plan)
-    head, *lines = table(_HEAD, [(str(len(launches)), *row.cells) for row, launches in found], gap=2).splitlines()
+    head, *lines = table(_HEAD, [row.cells(launches) for row, launches in found], gap=2).splitlines()
     yield f"  {head}"
-    for line, (row, launches) in zip(lines, found, strict=True):
+    for line, (_, launches) in zip(lines, found, strict=True):
         yield f"  {line}"
-        if row.asks:
-            yield from _wrapped(row.asks, width, "     ", "     ")
         for launch in launches[:_SHOWN_MACHINES]:
-            yield from _wrapped(f"for {named(launch.pods)}", width, "     ", "         ")
-        if len(launches) > _SHOWN_MACHINES:
-            rest = launches[_SHOWN_MACHINES:]
+            yield from _wrapped(_purpose(launch), width, "     ", "       ")
+        rest = launches[_SHOWN_MACHINES:]
+        if rest:
             pods = sum(len(launch.pods) for launch in rest)
             yield f"     and {count(len(rest), 'more machine')} for {count(pods, 'pod')}"
 
 
-_SHOWN_MACHINES = 4
+def _purpose(launch: Launch) -> str:
+    amounts = asked(launch.requests)
+    return f"{amounts} for {named(launch.pods)}" if amounts else f"for {named(launch.pods)}"
 
 
 def _disruption(found: DisruptionOutlook, width: int) -> Iterator[str]:

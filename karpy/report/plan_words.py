@@ -9,11 +9,12 @@ import attrs
 
 from karpy.cloud.instancetype import Price
 from karpy.report.outlook import DisruptionOutlook, Outlook
-from karpy.resources import PODS, Resources
-from karpy.scheduling.plan import Launch, Plan, Unschedulable
+from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, format_amount
+from karpy.scheduling.plan import Launch, Plan
 
 __all__ = [
     "Row",
+    "asked",
     "command_words",
     "count",
     "dollars",
@@ -28,40 +29,36 @@ __all__ = [
 
 NOTHING = "-"
 
+_MIB = 2**20
+_GIB = 2**30
+
 
 @attrs.frozen(kw_only=True)
 class Row:
-    """Launches that are alike: of one pool, for the same amount of the same kind of machine."""
+    """Launches of one pool whose first choice is the same: one line of a table."""
 
     pool: str
     type: str
-    others: int
-    """How many further types would do."""
     zone: str
     capacity_type: str
     price: Price
-    pods_each: int
-    requests: Resources
 
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """Pool, type, zone, capacity type, price and pods, each of one machine."""
-        types = f"{self.type} +{self.others}" if self.others else self.type
+    def cells(self, launches: Sequence[Launch]) -> tuple[str, ...]:
+        """How many machines; then pool, type with the number of others that would do, zone, capacity type and price of each;
+        and how many pods in all."""
+        others = sorted({len(launch.instance_types) - 1 for launch in launches})
+        more = f" +{others[0]}" if others[0] else ""
         price = f"{self.price:.4f}" if math.isfinite(self.price) else NOTHING
-        return (self.pool, types, self.zone, self.capacity_type, price, str(self.pods_each))
-
-    @property
-    def asks(self) -> str:
-        """What the pods of one machine ask for, daemons included."""
-        return str(Resources({name: amount for name, amount in self.requests.items() if name != PODS and amount}))
+        pods = sum(len(launch.pods) for launch in launches)
+        return (str(len(launches)), self.pool, self.type + more, self.zone, self.capacity_type, price, str(pods))
 
 
 def rows(outlook: Outlook, plan: Plan) -> list[tuple[Row, list[Launch]]]:
-    """The launches, those that are alike together: by pool, then the dearest first."""
+    """The launches by rows: by pool, then the dearest first; those of a row by their pods."""
     alike: dict[Row, list[Launch]] = {}
     for launch in sorted(plan.launches, key=lambda launch: sorted(launch.pods)):
         alike.setdefault(_row(outlook, launch), []).append(launch)
-    return sorted(alike.items(), key=lambda item: (item[0].pool, -item[0].price, item[0].cells, item[0].asks))
+    return sorted(alike.items(), key=lambda item: (item[0].pool, -item[0].price, item[0].type, item[0].zone))
 
 
 def _row(outlook: Outlook, launch: Launch) -> Row:
@@ -69,13 +66,28 @@ def _row(outlook: Outlook, launch: Launch) -> Row:
     return Row(
         pool=launch.pool.name,
         type=launch.instance_types[0].name,
-        others=len(launch.instance_types) - 1,
         zone=NOTHING if offering is None else offering.zone,
         capacity_type=NOTHING if offering is None else offering.capacity_type,
         price=launch.price,
-        pods_each=len(launch.pods),
-        requests=launch.requests,
     )
+
+
+def asked(requests: Resources) -> str:
+    """Amounts for people, rounded; pods are counted elsewhere.
+
+    >>> asked(Resources.parse({"cpu": "1500m", "memory": "2100Mi", "pods": "3", "nvidia.com/gpu": "1"}))
+    '1.5 cpu, 2.1Gi memory, 1 nvidia.com/gpu'
+    """
+    shown = ((name, amount) for name, amount in sorted(requests.items()) if amount and name != PODS)
+    return ", ".join(f"{_amount(name, amount)} {name}" for name, amount in shown)
+
+
+def _amount(name: str, amount: int) -> str:
+    if name == CPU:
+        return f"{amount / 1000:g}"
+    if name in (MEMORY, EPHEMERAL_STORAGE):
+        return f"{amount / _GIB:.1f}Gi" if amount >= _GIB else f"{amount / _MIB:.0f}Mi"
+    return format_amount(name, amount)
 
 
 def count(number: int, word: str) -> str:
@@ -116,9 +128,9 @@ def launch_words(plan: Plan) -> str:
 
 def nomination_words(plan: Plan) -> str:
     """Who goes to machines that are there, in one line."""
-    pods = sum(len(nomination.pods) for nomination in plan.nominations)
-    verb = "fits" if pods == 1 else "fit"
-    return f"{count(pods, 'pod')} {verb} on {count(len(plan.nominations), 'machine')} that karpy has or expects already"
+    pods, machines = sum(len(nomination.pods) for nomination in plan.nominations), len(plan.nominations)
+    where = "is there or on its way" if machines == 1 else "are there or on their way"
+    return f"{count(pods, 'pod')} {'fits' if pods == 1 else 'fit'} on {count(machines, 'machine')} that {where}"
 
 
 def waiting_words(plan: Plan) -> str:
@@ -127,9 +139,13 @@ def waiting_words(plan: Plan) -> str:
     return f"{count(pods, 'pod')} {'finds' if pods == 1 else 'find'} no place"
 
 
-def reasons(part: Unschedulable) -> Sequence[str]:
-    """Why these pods have no place: a line for each pool."""
-    return [str(refusal) for refusal in part.refusals] or [part.reason]
+def reasons(plan: Plan) -> list[tuple[list[str], Sequence[str]]]:
+    """Pods that have no place, those together that wait for the same reasons; and the reasons, one for each pool."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for part in plan.unschedulable:
+        why = tuple(str(refusal) for refusal in part.refusals) or (part.reason,)
+        alike.setdefault(why, []).extend(part.pods)
+    return sorted((sorted(pods), why) for why, pods in alike.items())
 
 
 def total_words(outlook: Outlook, plan: Plan) -> str:
