@@ -145,9 +145,8 @@ def _same_name(obj: RawObject, metadata: Mapping[str, str]) -> bool:
 
 def _selected(workload: RawObject, template: Mapping[str, Any], known: Sequence[RawObject]) -> list[RawObject]:
     """The pods among the objects that are the workload's already: those that its selector selects."""
-    selector = workload["spec"].get("selector")
-    if selector is None:
-        selector = {"matchLabels": _mapping(template, "metadata", "an object", default={}).get("labels")}
+    own = _as_mapping(_as_mapping(template.get("metadata")).get("labels"))
+    selector = _mapping(workload["spec"], "selector", "a label selector", "spec.", default={"matchLabels": own})
     try:
         selects = decode(selector, LabelSelector)
     except InvalidObject as error:
