@@ -8,7 +8,6 @@ input, which is read line by line when lines are asked for.
 from __future__ import annotations
 
 import gzip
-import json
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import attrs
+import msgspec
 
 from karpy.errors import InvalidObject
 from karpy.objects.manifest import Manifests, Schemas, read_manifests
@@ -74,23 +74,13 @@ def open_sources(paths: Sequence[Path], lines: Lines, schemas: Schemas | None = 
         if is_recorded(document):
             parts.append([_attempt(path, document)])
         else:
-            manifests += _manifests(path, text, schemas)
+            manifests += read_manifests(text, _name(path), schemas)
     if not (parts or manifests.objects or manifests.problems):
-        manifests += _nothing_in(", ".join(map(str, paths)))
+        names = ", ".join(map(_name, paths))
+        raise InvalidObject("there are no objects", object_name=names, accepted="manifests, or a scenario")
     if manifests.problems:
         raise InvalidObject("\n".join(str(problem) for problem in manifests.problems))
     return Sources(manifests, (each for part in parts for each in part) if parts else None)
-
-
-def _manifests(path: Path, text: str, schemas: Schemas | None) -> Manifests:
-    read = read_manifests(text, _name(path), schemas)
-    return read if read.objects or read.problems else _nothing_in(_name(path))
-
-
-def _nothing_in(name: str) -> Manifests:
-    return Manifests(
-        problems=(InvalidObject("there are no objects", object_name=name, accepted="manifests, or a scenario"),)
-    )
 
 
 def is_line_by_line(path: Path) -> bool:
@@ -129,8 +119,8 @@ def _json(text: str) -> Any:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
 
 

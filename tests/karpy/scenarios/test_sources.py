@@ -98,6 +98,12 @@ def test_every_problem_of_every_manifest_is_named(tmp_path: Path) -> None:
         open_sources(paths, Lines())
 
 
+def test_an_empty_list_beside_other_files_is_no_problem(tmp_path: Path) -> None:
+    """As kubectl prints it where there is nothing."""
+    paths = [put(tmp_path / "a.yaml", POD % "a"), put(tmp_path / "b.yaml", "{apiVersion: v1, kind: List, items: []}")]
+    assert names(paths) == (["a"], [])
+
+
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidObject, match="there are no objects"):
         open_sources([tmp_path], Lines())
