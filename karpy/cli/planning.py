@@ -5,15 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 
 from karpy.cli.bad_input import BadInput
 from karpy.cli.options import known_schemas
 from karpy.errors import InvalidObject
+from karpy.kube.client import RawObject
 from karpy.report.outlook import Outlook
 from karpy.report.plan_json import outlook_json, to_line
 from karpy.report.plan_markdown import outlook_markdown
@@ -78,20 +78,28 @@ class Planning:
                 raise BadInput(f"{option}: is for files (accepted: with --from)")
         return self._show([live_situation(kubeconfig)])
 
-    def _show(self, situations: Sequence[Situation] | Iterator[Situation | InvalidObject]) -> int:
+    def _show(self, situations: Iterable[Situation | InvalidObject]) -> int:
         status = DONE
-        for number, situation in enumerate(situations):
+        gap = ""
+        for situation in situations:
             if isinstance(situation, InvalidObject):
-                sys.stderr.write("".join(f"karpy: {line}\n" for line in str(situation).splitlines()))
-                if self.output == "json":  # so that objects and lines go on to correspond
-                    self._write(to_line({"error": str(situation)}) + "\n", number)
+                text = self._refused(situation)
                 status = BAD_INPUT
-                continue
-            outlook = situation.outlook(provisioning=self.provisioning, disruption=self.disruption)
-            self._write(self._rendered(outlook), number)
-            if status == DONE and any(_CONDITIONS[name](outlook) for name in self.fail_on):
-                status = CONDITION_HOLDS
+            else:
+                outlook = situation.outlook(provisioning=self.provisioning, disruption=self.disruption)
+                text = self._rendered(outlook)
+                if status == DONE and any(_CONDITIONS[name](outlook) for name in self.fail_on):
+                    status = CONDITION_HOLDS
+            if text:
+                sys.stdout.write(gap + text)
+                sys.stdout.flush()  # whoever feeds us line by line gets answers line by line
+                gap = "" if self.output == "json" else "\n"
         return status
+
+    def _refused(self, error: InvalidObject) -> str:
+        """Tell of a scenario that cannot be read; and what stands for it in the output, so that JSON's lines correspond."""
+        sys.stderr.write("".join(f"karpy: {line}\n" for line in str(error).splitlines()))
+        return to_line({"error": str(error)}) + "\n" if self.output == "json" else ""
 
     def _rendered(self, outlook: Outlook) -> str:
         if self.output == "json":
@@ -99,11 +107,6 @@ class Planning:
         if self.output == "markdown":
             return outlook_markdown(outlook)
         return outlook_text(outlook, _width())
-
-    def _write(self, text: str, number: int) -> None:
-        if number and self.output != "json":
-            sys.stdout.write("\n")
-        sys.stdout.write(text)
 
 
 def _width() -> int:
@@ -155,7 +158,7 @@ def _folder_for(found: FoundScenario, catalogs: Path | None) -> Path:
     return beside / "catalogs"
 
 
-def _situation(scenario: Recorded, catalogs: CatalogFolder, more: Sequence[Any]) -> Situation:
+def _situation(scenario: Recorded, catalogs: CatalogFolder, more: Sequence[RawObject]) -> Situation:
     try:
         catalog = catalogs.get(scenario.catalog)
     except InvalidObject as error:

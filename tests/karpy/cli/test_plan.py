@@ -143,8 +143,15 @@ def test_a_claim_for_the_same_pods_is_karpenters_claim(compared: list[tuple[Json
             if claim["requirements"] == expected["requirements"]:
                 same += 1
                 assert claim["instanceTypes"] == expected["instanceTypes"], where
+                assert claim.get("minValuesRelaxed") == expected.get("minValuesRelaxed"), where
                 assert claim["cheapestPrice"] == pytest.approx(expected["cheapestPrice"], abs=1e-9), where
     assert same > 1000
+
+
+def test_pods_go_to_the_nodes_that_karpenter_takes_too(compared: list[tuple[Json, Json]]) -> None:
+    lines = [(line, found) for line, found in compared if line["deterministic"]]
+    same = [line for line, found in lines if line["expect"]["existingNodes"] == found["existingNodes"]]
+    assert len(same) > 0.99 * len(lines)
 
 
 def settled(claim: Json) -> list[Json]:
