@@ -5,7 +5,7 @@ Instance types and prices are those of the clouds' models: one region of each, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -36,15 +36,11 @@ def situation_in(
     notes: list[str] = []
     classes: dict[NodeClassRef, RawObject] = dict(snapshot.node_classes)
     pools = tuple(pool for pool in snapshot.pools if _is_usable(pool, classes, clouds, notes, assume=assume_classes))
-    notes.extend(_on_nothing_to_launch_from(snapshot.pools))
+    if not snapshot.pools:
+        notes.append("there is no NodePool: nothing can be launched")
     cluster = attrs.evolve(snapshot, pools=pools, node_classes=classes)
     completed, catalog = with_catalog(cluster, clouds)
     return Situation(name=name, snapshot=completed, catalog=catalog, now=now, notes=tuple(notes))
-
-
-def _on_nothing_to_launch_from(pools: Sequence[NodePool]) -> Iterator[str]:
-    if not pools:
-        yield "there is no NodePool: nothing can be launched"
 
 
 def _is_usable(
