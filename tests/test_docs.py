@@ -65,4 +65,5 @@ def test_every_option_of_every_command_is_documented() -> None:
     for name, command in commands.items():
         assert f"## karpy {name}" in text
         for parameter in command.params:
-            assert any(f"`{option}" in text for option in parameter.opts), f"{name} {parameter.opts}"
+            names = parameter.opts if parameter.param_type_name == "option" else [parameter.metavar]
+            assert any(f"`{shown}" in text for shown in names), f"{name} {names}"

@@ -9,17 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
-
-from karpy import labels
-from karpy.cloud.instancetype import Catalog, InstanceType, InstanceTypes, Offering, Overhead
-from karpy.labels import CORE_LABELS, LabelSpec
-from karpy.requirements import Requirement, Requirements
-from karpy.resources import Resources
+from karpy.cloud.instancetype import Catalog
+from karpy.labels import CORE_LABELS
+from karpy.scenarios.recorded import GROUP, read_recorded
+from karpy.scenarios.recorded_catalog import CatalogFolder, RecordedCatalog
+from karpy.scenarios.situation import Situation
 from karpy.state.snapshot import Snapshot
 
-GROUP = "cloud.test"
-"""The group of the vectors' node class; pools of other groups belong to somebody else."""
+__all__ = ["GROUP", "WELL_KNOWN", "catalog", "read", "scenario", "situation"]
 
 WELL_KNOWN = CORE_LABELS.well_known | {
     f"{GROUP}/{name}"
@@ -38,42 +35,21 @@ def read(shared: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 @functools.cache
-def catalog(shared: Path, name: str) -> tuple[InstanceTypes, LabelSpec]:
+def _catalogs(shared: Path) -> CatalogFolder:
+    return CatalogFolder(shared / "data" / "vectors" / "catalogs")
+
+
+def catalog(shared: Path, name: str) -> RecordedCatalog:
     """The instance types of ``vectors/catalogs/<name>.json`` and the label keys that they define."""
-    text = json.loads((shared / "data" / "vectors" / "catalogs" / f"{name}.json").read_text())
-    reservation = text["reservationIdLabel"]
-    types = InstanceTypes(_instance_type(entry, reservation) for entry in text["instanceTypes"])
-    return types, LabelSpec(frozenset(text["wellKnownLabels"]))
+    return _catalogs(shared).get(name)
+
+
+def situation(shared: Path, line: dict[str, Any]) -> Situation:
+    """What a scheduling or disruption line asks to be decided."""
+    return read_recorded(line, line["name"]).situation(catalog(shared, line["catalog"]))
 
 
 def scenario(shared: Path, line: dict[str, Any]) -> tuple[Snapshot, Catalog]:
     """The cluster of a scheduling or disruption line, and what its pools can buy."""
-    types, spec = catalog(shared, line["catalog"])
-    snapshot = Snapshot.from_objects(line["objects"])
-    ours = tuple(pool for pool in snapshot.pools if pool.node_class.group == GROUP)
-    return attrs.evolve(snapshot, pools=ours), Catalog({pool.name: types for pool in ours}, CORE_LABELS | spec)
-
-
-def _instance_type(entry: dict[str, Any], reservation: str) -> InstanceType:
-    return InstanceType(
-        entry["name"],
-        Requirements.from_selectors(entry["requirements"]),
-        tuple(_offering(offering, reservation) for offering in entry["offerings"]),
-        Resources.parse(entry["capacity"]),
-        Overhead(Resources.parse(entry["overhead"])),
-    )
-
-
-def _offering(entry: dict[str, Any], reservation: str) -> Offering:
-    held = entry.get("reservationId")
-    requirements = Requirements(
-        (
-            Requirement.in_(labels.ZONE, entry["zone"]),
-            Requirement.in_(labels.CAPACITY_TYPE, entry["capacityType"]),
-            Requirement.in_(reservation, held) if held else Requirement.absent(reservation),
-        )
-    )
-    return Offering(
-        *(entry["zone"], entry["capacityType"], entry["price"], entry["available"], requirements, held),
-        reservation_capacity=entry.get("reservationCapacity", 0),
-    )
+    found = situation(shared, line)
+    return found.snapshot, found.catalog

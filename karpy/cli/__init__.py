@@ -3,12 +3,12 @@
 The modules of commands name their options and import what they run only when they run, so that ``karpy version`` and ``--help``
 answer at once.
 
-Exit status: 0 done; 1 an unexpected failure; 2 bad usage or bad input, with one line on stderr that says what and where.
+Exit status: 0 done; 1 an unexpected failure; 2 bad usage or bad input, with one line on stderr that says what and where; 3 done,
+but a condition asked for holds.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 
 __all__ = ["main"]
@@ -26,7 +26,8 @@ def main() -> None:
     except KeyboardInterrupt:
         status = INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough, as in `karpy crds | head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from karpy.cli.pipes import abandon_stdout
+
+        abandon_stdout()
         status = 0
     sys.exit(status)

@@ -11,6 +11,8 @@ from karpy.cli.bad_input import BadInput
 from karpy.cli.cluster import cluster
 from karpy.cli.crds import crds
 from karpy.cli.demo import demo
+from karpy.cli.pipes import ending_quietly
+from karpy.cli.plan import plan
 from karpy.cli.providers import providers
 from karpy.cli.version import version
 from karpy.errors import InvalidObject, KarpyError, PluginError
@@ -27,8 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, cluster, providers, crds, version):
-    app.command()(command)
+for command in (demo, cluster, plan, providers, crds, version):
+    app.command()(ending_quietly(command))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

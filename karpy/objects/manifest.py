@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:  # the parser in C is many times faster; PyYAML's wheels have it, a build of one's own may not
     SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-__all__ = ["Manifests", "Schemas", "read_document", "read_manifests", "schemas_of"]
+__all__ = ["Manifests", "Schemas", "check_objects", "read_document", "read_manifests", "schemas_of"]
 
 Schemas: TypeAlias = Mapping[tuple[str, str], Mapping[str, Any]]
 """Structural schemas of whole objects, by ``apiVersion`` and ``kind``."""
@@ -32,10 +32,17 @@ _FORM = "a YAML or JSON object with apiVersion, kind and metadata.name"
 
 @attrs.frozen
 class Manifests:
-    """What a file holds: ``objects`` in the order they stand in, and ``problems``, one for each document that cannot be used."""
+    """What a file holds: ``objects`` in the order they stand in, and ``problems``, one for each document that cannot be used.
+
+    ``places`` says where each object stands, in words.
+    """
 
     objects: tuple[Mapping[str, Any], ...] = ()
     problems: tuple[InvalidObject, ...] = ()
+    places: tuple[str, ...] = ()
+
+    def __add__(self, other: Manifests) -> Manifests:
+        return Manifests(self.objects + other.objects, self.problems + other.problems, self.places + other.places)
 
 
 def schemas_of(definitions: Iterable[Mapping[str, Any]]) -> Schemas:
@@ -56,19 +63,30 @@ def read_manifests(text: str, source: str, schemas: Schemas | None = None) -> Ma
     Keys of kinds that ``schemas`` knows are checked: one that is misspelt or stands in the wrong place is a problem that says
     where it belongs. A document that cannot be used never hides the others, unless the text after it cannot be parsed.
     """
+    return _checked((pair for where, found in _documents(text, source) for pair in _unfold(found, where)), schemas)
+
+
+def check_objects(documents: Iterable[Any], source: str, schemas: Schemas | None = None) -> Manifests:
+    """The same for documents that are parsed already; complaints count them from 0."""
+    indexed = enumerate(documents)
+    return _checked((pair for index, found in indexed for pair in _unfold(found, f"{source}[{index}]")), schemas)
+
+
+def _checked(placed: Iterable[tuple[str, Any]], schemas: Schemas | None) -> Manifests:
     objects: list[Mapping[str, Any]] = []
+    places: list[str] = []
     problems: list[InvalidObject] = []
     try:
-        for where, document in _documents(text, source):
-            for place, obj in _unfold(document, where):
-                problem = _problem(obj, place, schemas or {})
-                if problem is None:
-                    objects.append(obj)
-                else:
-                    problems.append(problem)
-    except InvalidObject as error:
+        for place, obj in placed:
+            problem = _problem(obj, place, schemas or {})
+            if problem is None:
+                objects.append(obj)
+                places.append(place)
+            else:
+                problems.append(problem)
+    except InvalidObject as error:  # what comes after cannot be parsed
         problems.append(error)
-    return Manifests(tuple(objects), tuple(problems))
+    return Manifests(tuple(objects), tuple(problems), tuple(places))
 
 
 def read_document(text: str, source: str) -> Any:

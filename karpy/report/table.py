@@ -9,8 +9,8 @@ __all__ = ["table"]
 _GAP = 3
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The rows under their heads, without a newline at the end.
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], gap: int = _GAP) -> str:
+    """The rows under their heads, ``gap`` spaces between columns, without a newline at the end.
 
     >>> print(table(("NAME", "AGE"), [("web", "3s"), ("a", "12m")]))
     NAME   AGE
@@ -18,6 +18,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     a      12m
     """
     lines = [tuple(head), *(tuple(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) + _GAP for column in range(len(head))]
+    widths = [max(len(line[column]) for line in lines) + gap for column in range(len(head))]
     padded = ("".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
     return "\n".join(line.rstrip() for line in padded)

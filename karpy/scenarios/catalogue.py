@@ -13,7 +13,7 @@ from karpy.errors import InvalidObject
 from karpy.objects.kinds import DEPLOYMENT
 from karpy.objects.manifest import Schemas, read_manifests
 
-__all__ = ["Scenario", "load_scenario", "read_files", "scenario_names"]
+__all__ = ["Scenario", "expanded", "load_scenario", "read_files", "scenario_names"]
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -86,10 +86,11 @@ def read_files(paths: Iterable[Path], schemas: Schemas | None = None) -> tuple[M
     Raises:
         InvalidObject: a file cannot be read, or documents cannot be used; every problem is named, one a line.
     """
-    return _usable([(str(path), _text(path)) for path in _expanded(paths)], schemas)
+    return _usable([(str(path), _text(path)) for path in expanded(paths)], schemas)
 
 
-def _expanded(paths: Iterable[Path]) -> Iterator[Path]:
+def expanded(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files, and for each folder the manifests right in it, by name."""
     for path in paths:
         if path.is_dir():
             yield from sorted(entry for entry in path.iterdir() if entry.suffix in _SUFFIXES)

@@ -27,13 +27,10 @@ def lines(shared: Path) -> list[dict[str, Any]]:
 
 def test_nodes_have_karpenters_verdict_price_and_cost(shared: Path, lines: list[dict[str, Any]]) -> None:
     for line in lines:
-        nominated = set(line.get("nominated") or ())
         snapshot, catalog = scenario(shared, line)
         found, _refused = candidates(snapshot, catalog, now=parse_time(line["now"]))
         by_name = {candidate.view.name: candidate for candidate in found}
         for name, expect in line["expect"]["nodes"].items():
-            if name in nominated:
-                continue  # nominations are not among the objects
             assert (name in by_name) == ("gracefulError" not in expect), (line["name"], name)
             if name in by_name:
                 assert by_name[name].price == pytest.approx(expect["price"], abs=1e-9)
@@ -42,7 +39,7 @@ def test_nodes_have_karpenters_verdict_price_and_cost(shared: Path, lines: list[
 
 def test_the_same_empty_nodes_go(shared: Path, lines: list[dict[str, Any]]) -> None:
     for line in lines:
-        if line["name"] in SCHEDULED or line.get("nominated"):
+        if line["name"] in SCHEDULED:
             continue
         snapshot, catalog = scenario(shared, line)
         found, _refused = candidates(snapshot, catalog, now=parse_time(line["now"]))

@@ -1,0 +1,65 @@
+"""`Outlook`: what karpy would do in a cluster now, with everything that a report of it needs."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+
+from karpy import labels
+from karpy.cloud.instancetype import Catalog, Offering, Price, cheapest
+from karpy.disruption.candidates import Candidate, NotCandidate
+from karpy.disruption.command import Command
+from karpy.requirements import Requirements
+from karpy.scheduling.plan import Launch, Plan
+
+__all__ = ["DisruptionOutlook", "Outlook", "claim_requirements"]
+
+_UNTIL_IT_IS_UP = (labels.HOSTNAME, labels.REGISTERED, labels.INITIALIZED)
+
+
+@attrs.frozen(eq=False)
+class DisruptionOutlook:
+    """The command that comes next, if any, and which nodes may be disrupted at all."""
+
+    command: Command | None
+    candidates: tuple[Candidate, ...]
+    refused: tuple[NotCandidate, ...]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Outlook:
+    """``plan`` and ``disruption`` are None where nobody asked. ``bound`` is the least that machines for these pods can cost."""
+
+    name: str
+    catalog: Catalog
+    notes: tuple[str, ...] = ()
+    plan: Plan | None = None
+    bound: Price = 0.0
+    disruption: DisruptionOutlook | None = None
+
+    @property
+    def leaves_pods_waiting(self) -> bool:
+        return self.plan is not None and bool(self.plan.unschedulable)
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether a machine would be launched or disrupted."""
+        launches = self.plan is not None and bool(self.plan.launches)
+        return launches or (self.disruption is not None and self.disruption.command is not None)
+
+    def offering(self, launch: Launch) -> Offering | None:
+        """What the launch would buy first: the cheapest offering of its cheapest type."""
+        types = self.catalog.types.get(launch.pool.name)
+        found = types.by_name(launch.instance_types[0].name) if types is not None else None
+        return None if found is None else cheapest(found, launch.requirements)
+
+
+def claim_requirements(launch: Launch) -> Requirements:
+    """What the launched node will be known to be, without what only holds once it is up."""
+    return launch.requirements.without(*_UNTIL_IT_IS_UP)
+
+
+def priced(price: Price) -> Price | None:
+    """A price for JSON, which has no infinity."""
+    return price if math.isfinite(price) else None

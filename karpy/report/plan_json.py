@@ -1,0 +1,98 @@
+"""An outlook as JSON: the answer in the format of recorded scenarios, with more keys beside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from karpy.disruption.command import Command, Reason
+from karpy.report.outlook import DisruptionOutlook, Outlook, claim_requirements, priced
+from karpy.scheduling.plan import Launch, Plan
+
+__all__ = ["outlook_json", "to_line"]
+
+_METHODS = {Reason.EMPTY: "emptiness", Reason.UNDERUTILIZED: "singleNode"}
+"""The names of the methods that find commands for these reasons."""
+
+
+def to_line(document: Any) -> str:
+    """One line of JSON, without its end."""
+    return msgspec.json.encode(document).decode()
+
+
+def outlook_json(outlook: Outlook) -> dict[str, Any]:
+    """What to do for the pods stands at the top; what to disrupt does so alone, or under ``disruption``."""
+    document: dict[str, Any] = {"name": outlook.name}
+    if outlook.plan is not None:
+        document |= _plan(outlook, outlook.plan)
+    if outlook.disruption is not None:
+        disruption = _disruption(outlook.disruption)
+        document |= disruption if outlook.plan is None else {"disruption": disruption}
+    if outlook.notes:
+        document["notes"] = list(outlook.notes)
+    return document
+
+
+def _plan(outlook: Outlook, plan: Plan) -> dict[str, Any]:
+    launches = sorted(plan.launches, key=lambda launch: sorted(launch.pods))
+    waiting = {pod: part.reason for part in plan.unschedulable for pod in part.pods}
+    return {
+        "newNodeClaims": [_launch(outlook, launch) for launch in launches],
+        "existingNodes": {
+            nomination.node: sorted(nomination.pods) for nomination in sorted(plan.nominations, key=lambda n: n.node)
+        },
+        "errors": dict(sorted(waiting.items())),
+        "price": priced(plan.price),
+        "priceBound": priced(outlook.bound),
+    }
+
+
+def _launch(outlook: Outlook, launch: Launch) -> dict[str, Any]:
+    offering = outlook.offering(launch)
+    return {
+        "nodePool": launch.pool.name,
+        "instanceTypes": [each.name for each in launch.instance_types],
+        "requirements": claim_requirements(launch).to_selectors(),
+        "requests": launch.requests.to_dict(),
+        "pods": sorted(launch.pods),
+        "cheapestPrice": priced(launch.price),
+        **({"minValuesRelaxed": True} if launch.min_values_relaxed else {}),
+        **({} if offering is None else {"zone": offering.zone, "capacityType": offering.capacity_type}),
+        "explanation": launch.explain(),
+    }
+
+
+def _disruption(found: DisruptionOutlook) -> dict[str, Any]:
+    """Of the recorded format that which karpy decides today: the next command, and each node's price or obstacle."""
+    nodes: dict[str, Any] = {
+        each.view.name: {"price": each.price, "rescheduleDisruptionCost": each.disruption_cost}
+        for each in found.candidates
+    }
+    nodes |= {refused.node: {"gracefulError": refused.reason} for refused in found.refused}
+    command = found.command
+    return {
+        "action": "" if command is None else _METHODS[command.reason],
+        "command": None if command is None else _command(command),
+        "nodes": dict(sorted(nodes.items())),
+    }
+
+
+def _command(command: Command) -> dict[str, Any]:
+    return {
+        "decision": command.decision.value,
+        "reason": command.reason.value,
+        "candidates": sorted(command.nodes),
+        "replacements": [
+            {
+                "nodePool": launch.pool.name,
+                "instanceTypes": [each.name for each in launch.instance_types],
+                "requirements": claim_requirements(launch).to_selectors(),
+                "cheapestPrice": priced(launch.price),
+                "pods": sorted(launch.pods),
+            }
+            for launch in command.replacements
+        ],
+        "savings": priced(command.savings),
+        "explanation": command.explain(),
+    }

@@ -1,0 +1,134 @@
+"""`Situation`: a cluster, what can be bought for it, and how to decide. Everything that an answer depends on, as one value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import attrs
+
+from karpy.cloud.instancetype import Catalog, Price
+from karpy.disruption.candidates import candidates
+from karpy.disruption.engine import next_command
+from karpy.errors import InvalidObject
+from karpy.kube.client import RawObject
+from karpy.objects.kinds import Kind
+from karpy.objects.manifest import Manifests
+from karpy.objects.meta import describe
+from karpy.report.outlook import DisruptionOutlook, Outlook
+from karpy.resources import total
+from karpy.scheduling.bound import price_bound
+from karpy.scheduling.claims import templates_for
+from karpy.scheduling.daemons import daemons_of
+from karpy.scheduling.plan import Plan
+from karpy.scheduling.scheduler import solve
+from karpy.state.snapshot import Snapshot
+
+__all__ = ["Policies", "Situation", "nominated", "snapshot_of"]
+
+
+@attrs.frozen(kw_only=True)
+class Policies:
+    """How to decide, as Karpenter's flags have it."""
+
+    respect_preferences: bool = True
+    strict_min_values: bool = True
+    reserved_capacity: bool = True
+    spot_to_spot: bool = False
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Situation:
+    """``notes`` say what was assumed, or left out, when it was put together."""
+
+    name: str
+    snapshot: Snapshot
+    catalog: Catalog
+    now: float
+    policies: Policies = Policies()
+    notes: tuple[str, ...] = ()
+
+    def outlook(self, *, provisioning: bool = True, disruption: bool = True) -> Outlook:
+        """What karpy would do here now. Pure."""
+        plan = self.plan() if provisioning else None
+        return Outlook(
+            name=self.name,
+            catalog=self.catalog,
+            notes=self.notes,
+            plan=plan,
+            bound=0.0 if plan is None else self._bound(plan),
+            disruption=self._disruption() if disruption else None,
+        )
+
+    def plan(self) -> Plan:
+        """What to launch for the pods that wait."""
+        return solve(
+            self.snapshot,
+            self.catalog,
+            respect_preferences=self.policies.respect_preferences,
+            strict_min_values=self.policies.strict_min_values,
+            reserved_capacity=self.policies.reserved_capacity,
+        )
+
+    def _bound(self, plan: Plan) -> Price:
+        """Dollars per hour below which no machines hold the pods that the plan launches for."""
+        launched = {key for launch in plan.launches for key in launch.pods}
+        needed = total(pod.requests for pod in self.snapshot.to_place if pod.key in launched)
+        return price_bound(needed, templates_for(self.snapshot.pools, self.catalog, daemons_of(()))) if needed else 0.0
+
+    def _disruption(self) -> DisruptionOutlook:
+        found, refused = candidates(self.snapshot, self.catalog, now=self.now)
+        return DisruptionOutlook(next_command(self.snapshot, self.catalog, now=self.now), found, refused)
+
+
+Preparation = Callable[[Sequence[RawObject]], Sequence[RawObject]]
+
+
+def snapshot_of(
+    read: Manifests,
+    node_class_kinds: Sequence[Kind] = (),
+    *,
+    prepare: Preparation = tuple,
+    more: Sequence[RawObject] = (),
+) -> Snapshot:
+    """The cluster that consists of these objects, ``prepare`` made of them what it has to, and of ``more``.
+
+    Raises:
+        InvalidObject: objects cannot be read; each is named with its place, one a line. Unlike in a live cluster this includes
+            pools: who wrote the file can mend it.
+    """
+    try:
+        return _snapshot((*prepare(read.objects), *more), node_class_kinds)
+    except InvalidObject:
+        problems = [*_problems(read, node_class_kinds, prepare)]
+        if not problems:
+            raise  # it is about ``more``, or about objects that are well each by itself
+        raise InvalidObject("\n".join(problems)) from None
+
+
+def _snapshot(objects: Sequence[RawObject], node_class_kinds: Sequence[Kind]) -> Snapshot:
+    for obj in objects:
+        if not obj["metadata"].get("name"):
+            raise InvalidObject(
+                "found nothing", path="metadata.name", object_name=describe(obj), accepted="text that is not empty"
+            )
+    snapshot = Snapshot.from_objects(objects, node_class_kinds)
+    if snapshot.invalid_pools:
+        raise snapshot.invalid_pools[0].error
+    return snapshot
+
+
+def _problems(read: Manifests, node_class_kinds: Sequence[Kind], prepare: Preparation) -> Iterator[str]:
+    for place, obj in zip(read.places, read.objects, strict=True):
+        try:
+            _snapshot(prepare((obj,)), node_class_kinds)
+        except InvalidObject as error:
+            yield f"{place}: {error}"
+
+
+def nominated(snapshot: Snapshot, names: Collection[str]) -> Snapshot:
+    """The same cluster, these nodes kept from disruption because pods were just planned onto them."""
+    if not names:
+        return snapshot
+    views = (attrs.evolve(view, nominated_until=math.inf) if view.name in names else view for view in snapshot.nodes)
+    return attrs.evolve(snapshot, nodes=tuple(views))

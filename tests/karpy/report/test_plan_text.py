@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from karpy.report.plan_text import outlook_text
+from karpy.report.plan_words import dollars
+from karpy.testing.builders import make_nodepool, make_pod
+from tests.karpy.report.outlooks import busy, idle, outlook
+
+
+def test_everything_that_has_to_be_done_is_there() -> None:
+    found = outlook(*busy(), name="monday", notes=("assumed",), disruption=False)
+    assert outlook_text(found, 100) == (
+        "monday\n"
+        "\n"
+        "note: assumed\n"
+        "\n"
+        "Launch 3 machines for 3 pods: $0.6400/h\n"
+        "\n"
+        "  N  POOL     TYPE    ZONE    CAPACITY  $/H     PODS\n"
+        "  2  default  a16 +1  zone-a  spot      0.2560  2\n"
+        "     9 cpu, 20.0Gi memory for large-1\n"
+        "     9 cpu, 20.0Gi memory for large-2\n"
+        "  1  default  a8 +3   zone-a  spot      0.1280  1\n"
+        "     8 cpu for other/small\n"
+        "\n"
+        "1 pod fits on 1 machine that is there or on its way\n"
+        "\n"
+        "  old: fits\n"
+        "\n"
+        "2 pods find no place\n"
+        "\n"
+        "  huge-1, huge-2\n"
+        '     incompatible with nodepool "default": request of 99 cpu (the most that any type has left beside\n'
+        "       daemons is 16) excludes 10 of 10 instance types\n"
+        "\n"
+        "Total: 4 pods placed, 2 waiting, 3 new machines, $0.6400/h; no machines that hold these pods cost\n"
+        f"less than {dollars(found.bound)}\n"
+    )
+
+
+def test_prose_keeps_to_the_width() -> None:
+    found = outlook(*busy(), notes=("a note of some length, as those about node classes are, and then a little more",))
+    assert max(len(line) for line in outlook_text(found, 60).splitlines()) <= 76
+    assert all(len(line) <= 120 for line in outlook_text(found, 120).splitlines())
+
+
+def test_many_like_machines_are_one_row() -> None:
+    pods = [make_pod(f"p{number:02d}", requests={"cpu": "9"}) for number in range(7)]
+    text = outlook_text(outlook(make_nodepool(), *pods), 100)
+    assert "  7  default" in text
+    assert text.count("9 cpu for p") == 4
+    assert "and 3 more machines for 3 pods" in text
+
+
+def test_of_many_pods_the_first_are_named() -> None:
+    pods = [make_pod(f"p{number}", requests={"cpu": "100m"}) for number in range(9)]
+    assert "0.9 cpu for p0, p1, p2, p3, p4, p5 and 3 more\n" in outlook_text(outlook(make_nodepool(), *pods), 100)
+
+
+def test_what_is_disrupted_stands_with_its_reason() -> None:
+    text = outlook_text(outlook(*idle(), provisioning=False), 100)
+    assert text == (
+        "Delete free: 1 empty node(s) cost $0.2000/h for nothing\n"
+        '  held stays: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/keep)\n'
+    )
+
+
+def test_nothing_to_do_is_said() -> None:
+    assert outlook_text(outlook(make_nodepool()), 100) == (
+        "No pod waits for a node.\n\nDisrupt nothing: there is no node that karpy launched.\n"
+    )
+
+
+@pytest.mark.parametrize("width", [0, 1, 40, 1000])
+def test_any_width_will_do(width: int) -> None:
+    assert outlook_text(outlook(*busy()), width).endswith("\n")
