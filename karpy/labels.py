@@ -40,6 +40,9 @@ DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
+PRICE_OVERLAY_APPLIED: Final = "karpenter.sh/price-overlay-applied"
+CAPACITY_OVERLAY_APPLIED: Final = "karpenter.sh/capacity-overlay-applied"
+
 TERMINATION_FINALIZER: Final = "karpenter.sh/termination"
 
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, InstanceType
+from karpy.cloud.instancetype import Catalog, InstanceType, Offering
 from karpy.errors import InvalidObject
 from karpy.labels import LabelSpec
 from karpy.objects.pod import Pod
@@ -87,11 +87,21 @@ def _launch(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods: Mapping[
         for key in launch.pods:
             if any(clash(pods[key], daemon) for daemon in daemons):
                 yield f"{key} wants a port that a daemon takes on {priced.name}"
-        if not needed.fits_in(instance_type.allocatable):
+        holding = tuple(o for o in instance_type.offerings if needed.fits_in(_room(instance_type, o)))
+        if not holding:
             yield f"{priced.name} does not hold {needed}"
-        if cheapest(instance_type, launch.requirements) != priced.price:
+        if cheapest(attrs.evolve(instance_type, offerings=holding), launch.requirements) != priced.price:
             yield f"{priced.name} does not cost {priced.price}"
         yield from (f"{key} may not run on {priced.name}" for key in launch.pods if not may_run(pods[key], machine))
+
+
+def _room(instance_type: InstanceType, offering: Offering) -> Resources:
+    """What a machine that is bought this way has for pods."""
+    if offering.capacity_override is None and offering.overhead_override is None:
+        return instance_type.allocatable
+    capacity = Resources({**instance_type.capacity, **(offering.capacity_override or {})})
+    overhead = instance_type.overhead if offering.overhead_override is None else offering.overhead_override
+    return InstanceType("", Requirements(), (), capacity, overhead).allocatable
 
 
 def _daemons(snapshot: Snapshot, launch: Launch, instance_type: InstanceType) -> Iterator[Pod]:
@@ -137,6 +147,8 @@ def _largest(launch: Launch, catalog: Catalog) -> Resources:
         instance_type = catalog.types[launch.pool.name].by_name(priced.name)
         assert instance_type is not None
         most = most.maximum(instance_type.capacity)
+        for offering in instance_type.offerings:
+            most = most.maximum(offering.capacity_override or {})
     return most + {NODES: 1}
 
 

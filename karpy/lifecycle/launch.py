@@ -8,11 +8,12 @@ from typing import Any
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType, compatible, order_by_price
+from karpy.cloud.instancetype import InstanceType, allocatable_groups, compatible, order_by_price
 from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.requirements import Requirement, Requirements
+from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
 
 __all__ = ["choices", "new_claim"]
@@ -34,7 +35,7 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
         name="",
         metadata=ObjectMeta(
             labels={**_materialized(launch.requirements, spec), **fixed},
-            annotations=dict(pool.annotations) or None,
+            annotations={**pool.annotations, **_overlay_marks(launch)} or None,
             owner_references=(own,),
         ),
         node_class=pool.node_class,
@@ -48,6 +49,15 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
     raw = claim.to_dict()
     raw["metadata"]["generateName"] = f"{pool.name}-"
     return raw
+
+
+def _overlay_marks(launch: Launch) -> dict[str, str]:
+    """Clouds launch in the order of prices as karpy sees them where these say that the prices are not the cloud's own."""
+    marks = {
+        labels.PRICE_OVERLAY_APPLIED: launch.is_price_overlaid,
+        labels.CAPACITY_OVERLAY_APPLIED: launch.is_capacity_overlaid,
+    }
+    return {key: "true" for key, applies in marks.items() if applies}
 
 
 def _materialized(requirements: Requirements, spec: LabelSpec) -> dict[str, str]:
@@ -68,6 +78,18 @@ def _any_value(requirement: Requirement) -> str | None:
 
 
 def choices(claim: NodeClaim, types: Iterable[InstanceType]) -> tuple[InstanceType, ...]:
-    """The types that the claim allows, that hold what it asks for, and that can be had now: cheapest first."""
-    holding = (t for t in types if claim.requests.fits_in(t.allocatable))
+    """The types that the claim allows, that hold what it asks for, and that can be had now: cheapest first.
+
+    Of a type that does not hold it in every offering, only the offerings that do are kept.
+    """
+    holding = (kept for found in types if (kept := _holding(found, claim.requests)) is not None)
     return order_by_price(compatible(holding, claim.requirements), claim.requirements)
+
+
+def _holding(instance_type: InstanceType, requests: Resources) -> InstanceType | None:
+    machines = allocatable_groups(instance_type)
+    fitting = [machine for machine in machines if requests.fits_in(machine.allocatable)]
+    if len(fitting) == len(machines):
+        return instance_type
+    kept = tuple(offering for machine in fitting for offering in machine.offerings)
+    return attrs.evolve(instance_type, offerings=kept) if kept else None
