@@ -13,6 +13,7 @@ from karpy.testing.builders import (
     make_machine,
     make_node,
     make_nodepool,
+    make_overlay,
     make_pod,
     selector,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "make_machine",
     "make_node",
     "make_nodepool",
+    "make_overlay",
     "make_pod",
     "selector",
 ]

@@ -14,7 +14,7 @@ from karpy import labels as keys
 from karpy.clock import format_time
 from karpy.cloud.instancetype import Catalog, InstanceType, InstanceTypes, Offering, Overhead, Price
 from karpy.labels import CORE_LABELS, LabelSpec
-from karpy.objects.kinds import DAEMON_SET, NODE, NODE_CLAIM, NODE_POOL, POD, Kind
+from karpy.objects.kinds import DAEMON_SET, NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, POD, Kind
 from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import CPU, MEMORY, PODS, Resources
@@ -32,6 +32,7 @@ __all__ = [
     "make_machine",
     "make_node",
     "make_nodepool",
+    "make_overlay",
     "make_pod",
     "selector",
 ]
@@ -133,6 +134,12 @@ def make_nodepool(
             **(spec or {}),
         },
     }
+
+
+def make_overlay(name: str = "overlay", **spec: Any) -> Json:
+    """A NodeOverlay (``karpenter.sh/v1alpha1``) of these fields; ``requirements`` that are not given select everything."""
+    given = {key: value for key, value in {"requirements": [], **spec}.items() if value is not None}
+    return {**_head(NODE_OVERLAY), "metadata": _metadata(name, START, None, None), "spec": given}
 
 
 def make_claim(
