@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from karpy.cloud.overlays import Overlays
 from karpy.cloud.provider import CloudProvider, Defaulting
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.objects.kinds import Kind
@@ -26,6 +27,7 @@ class Clouds:
         for provider in providers:
             spec = spec | provider.labels
         self.labels = spec
+        self.overlays = Overlays()
 
     def serving(self, ref: NodeClassRef) -> CloudProvider | None:
         """The provider of a node class, or None when no active one serves it: such pools are not ours."""
