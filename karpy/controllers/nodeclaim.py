@@ -130,7 +130,7 @@ class NodeClaimLifecycle:
             raise
         # Labels first: a claim that is launched is known by them from then on.
         merged = {**instance.labels, **claim.labels}
-        patch = {"metadata": {"labels": merged, "annotations": dict(instance.annotations) or None}}
+        patch = {"metadata": {"labels": merged, "annotations": dict(instance.annotations)}}
         try:
             raw = shared.kube.patch(NODE_CLAIM, claim.name, patch)
         except KubeError as error:
