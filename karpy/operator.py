@@ -18,6 +18,7 @@ from karpy.controllers.base import Controller
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.controllers.nodeclass import NodeClassStatusWriter
+from karpy.controllers.nodeoverlay import OverlayStatus
 from karpy.controllers.nodepool import PoolStatus
 from karpy.controllers.podevents import PodEvents
 from karpy.controllers.provisioning import Provisioner
@@ -25,7 +26,7 @@ from karpy.controllers.shared import Shared
 from karpy.controllers.termination import NodeTermination
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
-from karpy.objects.kinds import NODE_POOL, PROVISIONER, Kind
+from karpy.objects.kinds import NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 
@@ -53,6 +54,8 @@ class Operator:
         log: Any = None,
     ) -> None:
         clock = clock or SystemClock()
+        settings = settings or Settings()
+        self.settings = settings
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
@@ -61,7 +64,7 @@ class Operator:
             clouds=self.clouds,
             state=self.state,
             clock=clock,
-            settings=settings or Settings(),
+            settings=settings,
             recorder=self.recorder,
             on_decision=on_decision,
             log=log if log is not None else structlog.get_logger("karpy"),
@@ -70,6 +73,7 @@ class Operator:
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
+            *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
             NodeClaimLifecycle(shared),
             PodEvents(shared),
@@ -80,4 +84,6 @@ class Operator:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds whose events have to be fed to `state`, before controllers see them."""
-        return tuple(dict.fromkeys((*ClusterState.KINDS, *self.clouds.kinds)))
+        # A cluster need not know the kinds behind feature gates that are off.
+        gated = set() if self.settings.node_overlay else {NODE_OVERLAY}
+        return tuple(kind for kind in dict.fromkeys((*ClusterState.KINDS, *self.clouds.kinds)) if kind not in gated)

@@ -24,6 +24,8 @@ class Settings:
     validation_delay_s: float = 15.0
     """A command must still be right so long after it was found."""
     replacement_timeout_s: float = 600.0
+    node_overlay: bool = False
+    """Feature gate NodeOverlay: whether NodeOverlays count."""
 
     @property
     def nomination_window_s(self) -> float:
