@@ -26,6 +26,7 @@ __all__ = [
     "allocatable_groups",
     "as_bought",
     "compatible",
+    "holding",
     "order_by_price",
 ]
 
@@ -142,6 +143,16 @@ def allocatable_groups(instance_type: InstanceType) -> tuple[InstanceType, ...]:
         if members
     )
     return found or (instance_type,)
+
+
+def holding(instance_type: InstanceType, requests: Resources) -> InstanceType | None:
+    """The type with those offerings alone that give a machine for ``requests``; None when there is none."""
+    machines = allocatable_groups(instance_type)
+    fitting = [machine for machine in machines if requests.fits_in(machine.allocatable)]
+    if len(fitting) == len(machines):
+        return instance_type
+    kept = tuple(offering for machine in fitting for offering in machine.offerings)
+    return attrs.evolve(instance_type, offerings=kept) if kept else None
 
 
 class InstanceTypes(Sequence[InstanceType]):

@@ -8,12 +8,11 @@ from typing import Any
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType, allocatable_groups, compatible, order_by_price
+from karpy.cloud.instancetype import InstanceType, compatible, holding, order_by_price
 from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.requirements import Requirement, Requirements
-from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
 
 __all__ = ["choices", "new_claim"]
@@ -82,14 +81,5 @@ def choices(claim: NodeClaim, types: Iterable[InstanceType]) -> tuple[InstanceTy
 
     Of a type that does not hold it in every offering, only the offerings that do are kept.
     """
-    holding = (kept for found in types if (kept := _holding(found, claim.requests)) is not None)
-    return order_by_price(compatible(holding, claim.requirements), claim.requirements)
-
-
-def _holding(instance_type: InstanceType, requests: Resources) -> InstanceType | None:
-    machines = allocatable_groups(instance_type)
-    fitting = [machine for machine in machines if requests.fits_in(machine.allocatable)]
-    if len(fitting) == len(machines):
-        return instance_type
-    kept = tuple(offering for machine in fitting for offering in machine.offerings)
-    return attrs.evolve(instance_type, offerings=kept) if kept else None
+    able = (found for each in types if (found := holding(each, claim.requests)) is not None)
+    return order_by_price(compatible(able, claim.requirements), claim.requirements)

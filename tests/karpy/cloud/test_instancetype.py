@@ -15,6 +15,7 @@ from karpy.cloud.instancetype import (
     cheapest,
     compatible,
     current_price,
+    holding,
     offerings_for,
     order_by_price,
 )
@@ -85,6 +86,15 @@ def test_only_offerings_that_can_be_had_form_groups() -> None:
     assert [group.offerings for group in allocatable_groups(sold(PLAIN, gone))] == [(PLAIN,)]
     alone = sold(gone)
     assert allocatable_groups(alone) == (alone,)
+
+
+def test_a_type_keeps_the_offerings_that_give_a_machine_for_what_is_asked() -> None:
+    mixed = sold(PLAIN, WITH_GPU, ROOMY)
+    assert holding(mixed, Resources({"cpu": 1000})) is mixed
+    able = holding(mixed, GPU)
+    assert able is not None
+    assert able.offerings == (WITH_GPU,)
+    assert holding(mixed, Resources({"acme.com/gpu": 3})) is None
 
 
 def test_offerings_that_can_be_had_are_told_cheapest_first_and_ties_by_zone() -> None:
