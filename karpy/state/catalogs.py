@@ -17,7 +17,7 @@ from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["current_evaluation", "current_types", "types_of", "with_catalog"]
+__all__ = ["current_evaluation", "current_types", "evaluate_overlays", "types_of", "with_catalog"]
 
 
 def with_catalog(snapshot: Snapshot, clouds: Clouds, settings: Settings | None = None) -> tuple[Snapshot, Catalog]:
@@ -33,6 +33,11 @@ def with_catalog(snapshot: Snapshot, clouds: Clouds, settings: Settings | None =
     return attrs.evolve(snapshot, pools=pools), Catalog(types, clouds.labels)
 
 
+def evaluate_overlays(snapshot: Snapshot, clouds: Clouds) -> Evaluation:
+    """What the overlays of a cluster make of the catalogs of its pools, and which of them do not count, and why."""
+    return _evaluated(snapshot.pools, snapshot.node_classes.get, snapshot.overlays, clouds)
+
+
 def current_types(state: ClusterState, pool: NodePool, clouds: Clouds, settings: Settings) -> InstanceTypes:
     """What one pool can buy now, as `with_catalog` has it, without taking a whole snapshot."""
     if not settings.node_overlay:
@@ -41,7 +46,7 @@ def current_types(state: ClusterState, pool: NodePool, clouds: Clouds, settings:
 
 
 def current_evaluation(state: ClusterState, clouds: Clouds) -> Evaluation:
-    """What the overlays that exist now make of the catalogs of all pools."""
+    """The same as `evaluate_overlays`, of the cluster as it is now, without taking a whole snapshot."""
     return _evaluated(state.pools(), state.node_class, state.overlays(), clouds)
 
 

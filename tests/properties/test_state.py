@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import NodeView, Snapshot
-from karpy.testing import make_claim, make_daemon_set, make_node, make_nodepool, make_pod
+from karpy.testing import make_claim, make_daemon_set, make_node, make_nodepool, make_overlay, make_pod
 
 Json = dict[str, Any]
 
@@ -47,6 +47,7 @@ OBJECTS = st.one_of(
         st.sampled_from(("ReplicaSet", "DaemonSet")),
     ),
     st.builds(lambda name, cpu: make_nodepool(name, limits={"cpu": cpu}), NAMES, CPU),
+    st.builds(lambda name, price: make_overlay(name, price=price), NAMES, st.sampled_from(("1", "2", "cheap"))),
     st.builds(lambda name, cpu: make_daemon_set(name, requests={"cpu": cpu}), NAMES, CPU),
 )
 EVENTS = st.tuples(st.sampled_from(tuple(EventType)), OBJECTS, st.booleans())
@@ -79,6 +80,7 @@ def _told(snapshot: Snapshot) -> Mapping[str, Any]:
         "pending": [pod.key for pod in snapshot.pending],
         "pools": [(pool.name, pool.limits) for pool in snapshot.pools],
         "invalid": sorted(pool.name for pool in snapshot.invalid_pools),
+        "overlays": snapshot.overlays,
         "daemons": [daemon_set.metadata.name for daemon_set in snapshot.daemon_sets],
     }
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -323,6 +325,38 @@ def test_what_one_pool_is_told_leaves_the_catalogs_of_others_alone_and_old_answe
         later = memory.evaluate((kept, overlay("other", price=str(price), requirements=of_b)), pools, types)
         assert later.types["a"] is first.types["a"]
     assert (len(memory._made), len(memory._selected)) == (2, 4)
+
+
+# As recorded
+
+
+@pytest.mark.core("CORE-736")
+def test_overlays_fare_as_karpenter_was_seen_to_treat_them(shared: Path) -> None:
+    """The conditions that Karpenter wrote, and that it wrote when the rival had gone."""
+    lines = (shared / "data" / "vectors" / "lifecycle" / "11b-overlay-buffer.jsonl").read_text().splitlines()
+    applied = [obj for obj in json.loads(lines[0])["objectsApplied"] if obj["kind"] == "NodeOverlay"]
+    read = {obj["metadata"]["name"]: read_overlay(obj["metadata"]["name"], obj) for obj in applied}
+    names = ("m-8x-amd64-linux", "c-4x-amd64-linux", "s-2x-amd64-linux")
+    types = {"default": InstanceTypes(make_instance_type(name) for name in names)}
+
+    def reasons() -> dict[str, str]:
+        verdicts = evaluate(*read.values(), types=types).verdicts
+        return {name: verdict.validity.value for name, verdict in verdicts.items()}
+
+    recorded: dict[str, str] = {}
+    for line in map(json.loads, lines[1:]):
+        obj = line.get("object", {})
+        if obj.get("kind") != "NodeOverlay":
+            continue
+        name = obj["metadata"]["name"]
+        if line["type"] == "DELETED":
+            assert reasons() == recorded
+            del read[name], recorded[name]
+        for condition in line.get("mergePatch", {}).get("status", {}).get("conditions", ()):
+            if condition["type"] == "ValidationSucceeded":
+                recorded[name] = condition["reason"]
+    assert reasons() == recorded
+    assert len(recorded) == 4
 
 
 # Prices that are none

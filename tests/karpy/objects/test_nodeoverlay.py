@@ -151,6 +151,24 @@ def test_one_that_cannot_be_read_is_a_value_too() -> None:
     assert isinstance(read_overlay("o", make_overlay("o", price="1")), NodeOverlay)
 
 
+ANYTHING = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=9), st.sampled_from(("1", "+1%", "In"))
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=9), inner, max_size=3)),
+    max_leaves=6,
+)
+FIELDS = st.sampled_from(("requirements", "price", "priceAdjustment", "capacity", "weight"))
+ENTRIES = st.fixed_dictionaries({}, optional={"key": ANYTHING, "operator": ANYTHING, "values": ANYTHING})
+
+
+@given(st.dictionaries(FIELDS, ANYTHING), st.lists(ENTRIES, max_size=2), ANYTHING)
+def test_whatever_is_written_it_is_an_overlay_or_says_why_not(spec: Any, entries: Any, status: Any) -> None:
+    for body in (spec, {**spec, "requirements": entries}, status):
+        found = read_overlay("o", {"kind": "NodeOverlay", "metadata": {"name": "o"}, "spec": body, "status": status})
+        assert isinstance(found, NodeOverlay) or found.problem.startswith("NodeOverlay/o: ")
+
+
 # What becomes of a price
 
 
