@@ -99,9 +99,14 @@ def _room(instance_type: InstanceType, offering: Offering) -> Resources:
     """What a machine that is bought this way has for pods."""
     if offering.capacity_override is None and offering.overhead_override is None:
         return instance_type.allocatable
-    capacity = Resources({**instance_type.capacity, **(offering.capacity_override or {})})
     overhead = instance_type.overhead if offering.overhead_override is None else offering.overhead_override
-    return InstanceType("", Requirements(), (), capacity, overhead).allocatable
+    return InstanceType("", Requirements(), (), _capacity(instance_type, offering), overhead).allocatable
+
+
+def _capacity(instance_type: InstanceType, offering: Offering) -> Resources:
+    if offering.capacity_override is None:
+        return instance_type.capacity
+    return Resources({**instance_type.capacity, **offering.capacity_override})
 
 
 def _daemons(snapshot: Snapshot, launch: Launch, instance_type: InstanceType) -> Iterator[Pod]:
@@ -146,9 +151,10 @@ def _largest(launch: Launch, catalog: Catalog) -> Resources:
     for priced in launch.instance_types:
         instance_type = catalog.types[launch.pool.name].by_name(priced.name)
         assert instance_type is not None
-        most = most.maximum(instance_type.capacity)
         for offering in instance_type.offerings:
-            most = most.maximum(offering.capacity_override or {})
+            allowed = offering.available and offering.requirements.intersects(launch.requirements) is None
+            if allowed and launch.requests.fits_in(_room(instance_type, offering)):
+                most = most.maximum(_capacity(instance_type, offering))
     return most + {NODES: 1}
 
 

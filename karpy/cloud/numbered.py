@@ -110,5 +110,5 @@ def _repriced(instance_type: InstanceType, part: int, change: PriceChange) -> In
 
 
 def _repriced_offering(offering: Offering, change: PriceChange) -> Offering:
-    price = change.of(offering.price)
+    price = change.of(offering.price if offering.has_price else None)
     return offering if price is None else attrs.evolve(offering, price=price, price_overlaid=True)

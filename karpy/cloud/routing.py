@@ -15,7 +15,7 @@ __all__ = ["Clouds"]
 
 
 class Clouds:
-    """The active providers, by the kinds of node class that they serve."""
+    """The active providers, by the kinds of node class that they serve; and what was last made of their catalogs by overlays."""
 
     def __init__(self, providers: Sequence[CloudProvider]) -> None:
         self.providers = tuple(providers)

@@ -84,11 +84,11 @@ class PriceChange:
             accepted='a decimal number with a sign, such as "+0.5", or a percentage with one, from "-100%" up',
         )
 
-    def of(self, price: float) -> float | None:
-        """The price after the change, never below zero. None when there is neither a price to change nor one to set."""
+    def of(self, price: float | None) -> float | None:
+        """The price after the change, never below zero. None is no price: there is nothing to adjust, but one can be set."""
         if self.kind is _Change.ABSOLUTE:
             return self.amount
-        if not (math.isfinite(price) and price >= 0):
+        if price is None:
             return None
         changed = price * (1 + self.amount / 100) if self.kind is _Change.PERCENT else price + self.amount
         return max(changed, 0.0)

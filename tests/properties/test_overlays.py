@@ -122,7 +122,11 @@ def by_the_rules(
             told = []
             for place, offering in enumerate(instance_type.offerings):
                 setter = setters.get((name, number, "price", place), [None])[0]
-                after = None if setter is None or setter.price is None else setter.price.of(offering.price)
+                after = (
+                    None
+                    if setter is None or setter.price is None
+                    else setter.price.of(offering.price if offering.has_price else None)
+                )
                 told.append(offering.price if after is None else after)
             amounts = {
                 key: setters[name, number, "amount", key][0].capacity[key]

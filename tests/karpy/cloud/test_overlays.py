@@ -10,10 +10,11 @@ import attrs
 import pytest
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceTypes, Offering
+from karpy.cloud.instancetype import InstanceTypes, Offering, order_by_price
 from karpy.cloud.overlays import Evaluation, Overlays, Validity
 from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay, read_overlay
 from karpy.objects.nodepool import NodePool
+from karpy.requirements import Requirements
 from karpy.testing import make_instance_type, make_nodepool, make_overlay, selector
 
 DEVICE = "acme.com/device"
@@ -325,6 +326,14 @@ def test_what_one_pool_is_told_leaves_the_catalogs_of_others_alone_and_old_answe
         later = memory.evaluate((kept, overlay("other", price=str(price), requirements=of_b)), pools, types)
         assert later.types["a"] is first.types["a"]
     assert (len(memory._made), len(memory._selected)) == (2, 4)
+
+
+def test_what_an_overlay_makes_free_is_the_cheapest() -> None:
+    found = evaluate(
+        overlay("o", priceAdjustment="-100%", requirements=[selector(labels.INSTANCE_TYPE, "In", "large")])
+    )
+    assert prices(found, "large") == [0.0, 0.0]
+    assert [each.name for each in order_by_price(found.types["default"], Requirements())] == ["large", "small"]
 
 
 # As recorded

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -194,26 +193,25 @@ def test_an_adjustment_moves_a_price_and_never_below_zero(change: str, price: fl
 
 @pytest.mark.core("CORE-747")
 def test_a_price_stands_in_the_place_of_any_other_and_of_none() -> None:
-    for before in (2.0, 0.0, math.nan, -1.0, math.inf):
+    for before in (2.0, 0.0, None):
         assert PriceChange.parse_price("0.3").of(before) == 0.3
 
 
-@pytest.mark.parametrize("price", [math.nan, math.inf, -math.inf, -1.0])
 @pytest.mark.parametrize("change", ["+1", "-1", "+10%", "-100%"])
-def test_where_there_is_no_price_an_adjustment_makes_none(change: str, price: float) -> None:
-    assert PriceChange.parse_adjustment(change).of(price) is None
+def test_where_there_is_no_price_an_adjustment_makes_none(change: str) -> None:
+    assert PriceChange.parse_adjustment(change).of(None) is None
 
 
-PRICES = st.one_of(st.floats(), st.floats(0, 1000))
+PRICES = st.one_of(st.none(), st.floats(0, allow_infinity=False), st.floats(0, 1000))
 CHANGES = st.one_of(
     st.floats(0, allow_infinity=False, allow_nan=False).map(lambda x: PriceChange.parse_price(f"{x:.20f}")),
     st.floats(-1e308, 1e308).map(lambda x: PriceChange.parse_adjustment(f"{x:+.20f}")),
-    st.floats(-100, 1e308).map(lambda x: PriceChange.parse_adjustment(f"{x:+.2f}%")),
+    st.floats(-99, 1e308).map(lambda x: PriceChange.parse_adjustment(f"{x:+.2f}%")),
 )
 
 
 @given(CHANGES, PRICES)
-def test_no_change_makes_a_negative_price_or_one_that_is_no_number(change: PriceChange, price: float) -> None:
+def test_no_change_makes_a_negative_price_or_one_that_is_no_number(change: PriceChange, price: float | None) -> None:
     after = change.of(price)
     assert after is None or after >= 0
 
