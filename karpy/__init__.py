@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from karpy.objects.manifest import read_manifests
     from karpy.objects.node import Node
     from karpy.objects.nodeclaim import NodeClaim
+    from karpy.objects.nodeoverlay import NodeOverlay
     from karpy.objects.nodepool import NodePool
     from karpy.objects.pod import Pod
     from karpy.objects.schedulerconfig import read_scheduler_config
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
     from karpy.scheduling.scheduler import solve
     from karpy.settings import Settings
-    from karpy.state.catalogs import with_catalog
+    from karpy.state.catalogs import evaluate_overlays, with_catalog
     from karpy.state.cluster import ClusterState
     from karpy.state.snapshot import NodeView, Snapshot
     from karpy.taints import Taint, Toleration
@@ -71,6 +72,7 @@ __all__ = [
     "NodeClaimNotFound",
     "NodeClassNotReady",
     "NodeClassStatus",
+    "NodeOverlay",
     "NodePool",
     "NodeView",
     "Nomination",
@@ -95,6 +97,7 @@ __all__ = [
     "Unschedulable",
     "UnsupportedVolumes",
     "available_providers",
+    "evaluate_overlays",
     "load_models",
     "load_provider",
     "read_manifests",
@@ -119,6 +122,7 @@ _HOMES = {
     "karpy.objects.manifest": ("read_manifests",),
     "karpy.objects.node": ("Node",),
     "karpy.objects.nodeclaim": ("NodeClaim",),
+    "karpy.objects.nodeoverlay": ("NodeOverlay",),
     "karpy.objects.nodepool": ("NodePool",),
     "karpy.objects.pod": ("Pod",),
     "karpy.objects.schedulerconfig": ("read_scheduler_config",),
@@ -128,7 +132,7 @@ _HOMES = {
     "karpy.scheduling.plan": ("Launch", "Nomination", "Plan", "Unschedulable"),
     "karpy.scheduling.scheduler": ("solve",),
     "karpy.settings": ("Settings",),
-    "karpy.state.catalogs": ("with_catalog",),
+    "karpy.state.catalogs": ("evaluate_overlays", "with_catalog"),
     "karpy.state.cluster": ("ClusterState",),
     "karpy.state.snapshot": ("NodeView", "Snapshot"),
     "karpy.taints": ("Taint", "Toleration"),

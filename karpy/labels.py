@@ -44,6 +44,9 @@ BUFFER_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"
 BUFFER_NAME: Final = "karpenter.sh/capacity-buffer-name"
 BUFFER_NAMESPACE: Final = "karpenter.sh/capacity-buffer-namespace"
 
+PRICE_OVERLAY_APPLIED: Final = "karpenter.sh/price-overlay-applied"
+CAPACITY_OVERLAY_APPLIED: Final = "karpenter.sh/capacity-overlay-applied"
+
 TERMINATION_FINALIZER: Final = "karpenter.sh/termination"
 
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"

@@ -19,6 +19,7 @@ from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.controllers.nodeclass import NodeClassStatusWriter
+from karpy.controllers.nodeoverlay import OverlayStatus
 from karpy.controllers.nodepool import PoolStatus
 from karpy.controllers.podevents import PodEvents
 from karpy.controllers.provisioning import Provisioner
@@ -26,7 +27,7 @@ from karpy.controllers.shared import Shared
 from karpy.controllers.termination import NodeTermination
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
-from karpy.objects.kinds import NODE_POOL, PROVISIONER, Kind
+from karpy.objects.kinds import NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
@@ -59,6 +60,7 @@ class Operator:
         log: Any = None,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
+        self.settings = settings
         self._default_spread = read_scheduler_config(settings.scheduler_config)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
@@ -69,7 +71,7 @@ class Operator:
             clouds=self.clouds,
             state=self.state,
             clock=clock,
-            settings=self.settings,
+            settings=settings,
             recorder=self.recorder,
             on_decision=on_decision,
             log=log if log is not None else structlog.get_logger("karpy"),
@@ -79,6 +81,7 @@ class Operator:
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
+            *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
             NodeClaimLifecycle(shared),
             PodEvents(shared),
@@ -91,6 +94,9 @@ class Operator:
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds whose events have to be fed to `state`, before controllers see them. Workloads are many, and only needed to
         spread pods by default, or to keep room ready for them."""
-        known = (kind for kind in ClusterState.KINDS if self._default_spread or kind not in WORKLOAD_KINDS)
-        gated = ClusterState.BUFFER_KINDS if self.settings.capacity_buffer else ()
-        return tuple(dict.fromkeys((*known, *gated, *self.clouds.kinds)))
+        # A cluster need not know the kinds behind feature gates that are off.
+        gated = set(() if self.settings.node_overlay else (NODE_OVERLAY,))
+        gated |= set(() if self._default_spread else WORKLOAD_KINDS)
+        known = tuple(kind for kind in ClusterState.KINDS if kind not in gated)
+        buffers = ClusterState.BUFFER_KINDS if self.settings.capacity_buffer else ()
+        return tuple(dict.fromkeys((*known, *buffers, *self.clouds.kinds)))

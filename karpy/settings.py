@@ -44,6 +44,8 @@ class Settings:
 
     capacity_buffer: bool = False
     """Feature gate CapacityBuffer: room is kept ready for the pods that CapacityBuffers describe."""
+    node_overlay: bool = False
+    """Feature gate NodeOverlay: whether NodeOverlays count."""
 
     @property
     def nomination_window_s(self) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, InstanceType
+from karpy.cloud.instancetype import Catalog, InstanceType, Offering
 from karpy.errors import InvalidObject
 from karpy.labels import LabelSpec
 from karpy.objects.pod import Pod
@@ -90,11 +90,26 @@ def _launch(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods: Mapping[
         for key in launch.pods:
             if any(clash(pods[key], daemon) for daemon in daemons):
                 yield f"{key} wants a port that a daemon takes on {priced.name}"
-        if not needed.fits_in(instance_type.allocatable):
+        holding = tuple(o for o in instance_type.offerings if needed.fits_in(_room(instance_type, o)))
+        if not holding:
             yield f"{priced.name} does not hold {needed}"
-        if cheapest(instance_type, launch.requirements) != priced.price:
+        if cheapest(attrs.evolve(instance_type, offerings=holding), launch.requirements) != priced.price:
             yield f"{priced.name} does not cost {priced.price}"
         yield from (f"{key} may not run on {priced.name}" for key in launch.pods if not may_run(pods[key], machine))
+
+
+def _room(instance_type: InstanceType, offering: Offering) -> Resources:
+    """What a machine that is bought this way has for pods."""
+    if offering.capacity_override is None and offering.overhead_override is None:
+        return instance_type.allocatable
+    overhead = instance_type.overhead if offering.overhead_override is None else offering.overhead_override
+    return InstanceType("", Requirements(), (), _capacity(instance_type, offering), overhead).allocatable
+
+
+def _capacity(instance_type: InstanceType, offering: Offering) -> Resources:
+    if offering.capacity_override is None:
+        return instance_type.capacity
+    return Resources({**instance_type.capacity, **offering.capacity_override})
 
 
 def _daemons(snapshot: Snapshot, launch: Launch, instance_type: InstanceType) -> Iterator[Pod]:
@@ -141,9 +156,10 @@ def _largest(launch: Launch, catalog: Catalog) -> Resources:
     for priced in launch.instance_types:
         instance_type = catalog.types[launch.pool.name].by_name(priced.name)
         assert instance_type is not None
-        if priced.price == math.inf:  # named, but not to be had with these requirements
-            continue
-        most = most.maximum(instance_type.capacity)
+        for offering in instance_type.offerings:
+            allowed = offering.available and offering.requirements.intersects(launch.requirements) is None
+            if allowed and launch.requests.fits_in(_room(instance_type, offering)):
+                most = most.maximum(_capacity(instance_type, offering))
     return most + {NODES: 1}
 
 

@@ -17,7 +17,19 @@ from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import MEMORY, PODS, Resources
 
-__all__ = ["Catalog", "InstanceType", "InstanceTypes", "Offering", "Overhead", "Price", "compatible", "order_by_price"]
+__all__ = [
+    "Catalog",
+    "InstanceType",
+    "InstanceTypes",
+    "Offering",
+    "Overhead",
+    "Price",
+    "allocatable_groups",
+    "as_bought",
+    "compatible",
+    "holding",
+    "order_by_price",
+]
 
 T = TypeVar("T")
 
@@ -30,6 +42,9 @@ class Offering:
     """One way to buy an instance type: where, as what capacity, at what price, and whether it can be had now.
 
     A price that is missing, negative or not a number is no price: such an offering is never preferred over a priced one.
+
+    Bought this way the machine may be another than its type says: ``capacity_override`` has the amounts that differ,
+    ``overhead_override`` stands in the place of the type's overhead.
     """
 
     zone: str
@@ -46,6 +61,10 @@ class Offering:
     )
     reservation_id: str | None = None
     reservation_capacity: int = 0
+    capacity_override: Resources | None = None
+    overhead_override: Overhead | None = None
+    price_overlaid: bool = False
+    """The price is what a NodeOverlay makes of the cloud's."""
 
     @property
     def has_price(self) -> bool:
@@ -78,6 +97,8 @@ class InstanceType:
     offerings: tuple[Offering, ...]
     capacity: Resources
     overhead: Overhead = Overhead()
+    capacity_overlaid: bool = False
+    """A NodeOverlay has a say in the capacity."""
     allocatable: Resources = attrs.field(
         init=False, eq=False, default=attrs.Factory(lambda self: _allocatable(self), takes_self=True)
     )
@@ -93,6 +114,46 @@ def _allocatable(instance_type: InstanceType) -> Resources:
     if MEMORY in room:
         room[MEMORY] -= sum(amount for name, amount in room.items() if name.startswith("hugepages-"))
     return Resources({name: max(amount, 0) for name, amount in room.items() if name in instance_type.capacity})
+
+
+def as_bought(instance_type: InstanceType, offering: Offering) -> InstanceType:
+    """The machine that this offering gives: the type with what the offering overrides."""
+    if offering.capacity_override is None and offering.overhead_override is None:
+        return instance_type
+    return attrs.evolve(
+        instance_type,
+        capacity=Resources({**instance_type.capacity, **(offering.capacity_override or {})}),
+        overhead=instance_type.overhead if offering.overhead_override is None else offering.overhead_override,
+    )
+
+
+def allocatable_groups(instance_type: InstanceType) -> tuple[InstanceType, ...]:
+    """The different machines that can be had of a type, each with the offerings that give it; those without overrides first.
+
+    A type that overrides nothing is the only one, as it is. Otherwise offerings that are not to be had now are in no group.
+    """
+    if all(o.capacity_override is None and o.overhead_override is None for o in instance_type.offerings):
+        return (instance_type,)
+    groups: dict[tuple[Resources | None, Overhead | None], list[Offering]] = {(None, None): []}
+    for offering in instance_type.offerings:
+        if offering.available:
+            groups.setdefault((offering.capacity_override, offering.overhead_override), []).append(offering)
+    found = tuple(
+        attrs.evolve(as_bought(instance_type, members[0]), offerings=tuple(members))
+        for members in groups.values()
+        if members
+    )
+    return found or (instance_type,)
+
+
+def holding(instance_type: InstanceType, requests: Resources) -> InstanceType | None:
+    """The type with those offerings alone that give a machine for ``requests``; None when there is none."""
+    machines = allocatable_groups(instance_type)
+    fitting = [machine for machine in machines if requests.fits_in(machine.allocatable)]
+    if len(fitting) == len(machines):
+        return instance_type
+    kept = tuple(offering for machine in fitting for offering in machine.offerings)
+    return attrs.evolve(instance_type, offerings=kept) if kept else None
 
 
 class InstanceTypes(Sequence[InstanceType]):

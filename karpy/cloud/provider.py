@@ -102,6 +102,7 @@ class CloudProvider(Protocol):
     def create(self, claim: NodeClaim, node_class: RawNodeClass, choices: Sequence[InstanceType]) -> Instance:
         """Launch one machine for ``claim``: one of ``choices`` (cheapest first), in an offering that its requirements allow.
 
+        ``choices`` come with those offerings alone that hold what the claim asks for; `as_bought` says what machine one gives.
         Called once for each launch and again after a crash: idempotent by the claim's name. Need not wait for the node.
 
         Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from karpy.cloud.overlays import Overlays
 from karpy.cloud.provider import CloudProvider, Defaulting, RefusingVolumes
 from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.labels import CORE_LABELS, LabelSpec
@@ -15,7 +16,7 @@ __all__ = ["Clouds"]
 
 
 class Clouds:
-    """The active providers, by the kinds of node class that they serve."""
+    """The active providers, by the kinds of node class that they serve; and what was last made of their catalogs by overlays."""
 
     def __init__(self, providers: Sequence[CloudProvider]) -> None:
         self.providers = tuple(providers)
@@ -30,6 +31,7 @@ class Clouds:
             unsupported = unsupported | _unsupported_volumes(provider)
         self.labels = spec
         self.unsupported_volumes = unsupported
+        self.overlays = Overlays()
 
     def serving(self, ref: NodeClassRef) -> CloudProvider | None:
         """The provider of a node class, or None when no active one serves it: such pools are not ours."""

@@ -78,7 +78,7 @@ class Disruption:
         snapshot = shared.state.snapshot()
         if not any(view.claim is not None and view.claim.is_true(CONSOLIDATABLE) for view in snapshot.nodes):
             return Result(shared.settings.disruption_poll_s if snapshot.nodes else None)
-        complete, catalog = with_catalog(snapshot, shared.clouds)
+        complete, catalog = with_catalog(snapshot, shared.clouds, shared.settings)
         if self._nothing_new(snapshot, catalog, now):
             return Result(shared.settings.disruption_poll_s)
         command = next_command(complete, catalog, now=now, default_spread=shared.default_spread)
@@ -103,7 +103,7 @@ class Disruption:
         if left > 0:
             return Result(left)
         self._found = None
-        newer, catalog = with_catalog(shared.state.snapshot(), shared.clouds)
+        newer, catalog = with_catalog(shared.state.snapshot(), shared.clouds, shared.settings)
         confirmed = still_valid(command, newer, catalog, now=now, default_spread=shared.default_spread)
         if confirmed is None:
             return Result(shared.settings.disruption_poll_s)

@@ -30,7 +30,7 @@ from karpy.objects.nodeclaim import (
     NodeClaim,
 )
 from karpy.objects.watchevent import WatchEvent
-from karpy.state.catalogs import types_of
+from karpy.state.catalogs import current_types
 
 __all__ = ["NodeClaimLifecycle"]
 
@@ -130,7 +130,7 @@ class NodeClaimLifecycle:
             raise
         # Labels first: a claim that is launched is known by them from then on.
         merged = {**instance.labels, **claim.labels}
-        patch = {"metadata": {"labels": merged, "annotations": dict(instance.annotations) or None}}
+        patch = {"metadata": {"labels": merged, "annotations": dict(instance.annotations)}}
         try:
             raw = shared.kube.patch(NODE_CLAIM, claim.name, patch)
         except KubeError as error:
@@ -164,7 +164,7 @@ class NodeClaimLifecycle:
             raise NodeClassNotReady(f"node class {claim.node_class.kind}/{claim.node_class.name} was not found")
         if pool is None:
             raise NodeClassNotReady(f"nodepool {claim.pool!r} was not found")
-        found = choices(claim, types_of(pool, node_class, shared.clouds))
+        found = choices(claim, current_types(shared.state, pool, shared.clouds, shared.settings))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
         return provider.create(claim, node_class, found)

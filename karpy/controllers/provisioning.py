@@ -54,6 +54,7 @@ class Provisioner:
             Source(kinds.NODE_CLAIM, _when_leaving),
             Source(kinds.NODE_POOL, singleton),
             Source(kinds.PROVISIONER, singleton),
+            *((Source(kinds.NODE_OVERLAY, singleton),) if self._shared.settings.node_overlay else ()),
         )
 
     def reconcile(self, _request: Request) -> Result:
@@ -100,7 +101,7 @@ class Provisioner:
 
     def _provision(self, taken: Snapshot) -> None:
         shared = self._shared
-        snapshot, catalog = with_catalog(taken, shared.clouds)
+        snapshot, catalog = with_catalog(taken, shared.clouds, shared.settings)
         plan = solve(
             snapshot,
             catalog,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, Price
+from karpy.cloud.instancetype import Catalog, Price, holding
 from karpy.disruption.budgets import allowed_disruptions
 from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
@@ -143,7 +143,8 @@ def _capacity_types(launch: Launch, catalog: Catalog) -> tuple[str, ...]:
 def _price_range(
     name: str, launch: Launch, wanted: Requirements, catalog: Catalog
 ) -> tuple[Price | None, Price | None]:
-    instance_type = catalog.types[launch.pool.name].by_name(name)
+    listed = catalog.types[launch.pool.name].by_name(name)
+    instance_type = holding(listed, launch.requests) if listed is not None else None
     prices = [
         offering.price
         for offering in (instance_type.offerings if instance_type is not None else ())

@@ -1,4 +1,4 @@
-"""The definitions of karpy's own kinds: NodePool, NodeClaim and Provisioner, with schemas, columns and descriptions.
+"""The definitions of karpy's own kinds: NodePool, NodeClaim, NodeOverlay and Provisioner, with schemas, columns and descriptions.
 
 A NodePool or NodeClaim may be written in v1 or v1beta1. It is stored as v1, and both schemas know the fields of both versions, so
 that nothing a user wrote is lost on the way; defaults and required fields are those of the version that is written.
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from karpy.kube.buffercrd import capacity_buffer_crd
+from karpy.kube.overlay_schema import node_overlay_schema
 from karpy.kube.schemas import (
     LABEL_VALUE,
     Schema,
@@ -29,7 +30,7 @@ from karpy.kube.schemas import (
     whole,
 )
 
-__all__ = ["core_crds", "node_claim_crd", "node_pool_crd", "provisioner_crd"]
+__all__ = ["core_crds", "node_claim_crd", "node_overlay_crd", "node_pool_crd", "provisioner_crd"]
 
 GROUP = "karpenter.sh"
 CATEGORY = "karpenter"
@@ -216,6 +217,7 @@ _BETA_CLAIM_COLUMNS = (
     _label("NodePool", "karpenter.sh/nodepool", wide=True),
     _column("NodeClass", ".spec.nodeClassRef.name", wide=True),
 )
+_OVERLAY_COLUMNS = (_READY, _AGE, _column("Weight", ".spec.weight", "integer", wide=True))
 _PROVISIONER_COLUMNS = (
     _column("Template", ".spec.providerRef.name"),
     _column("Weight", ".spec.weight", wide=True),
@@ -283,6 +285,14 @@ def node_claim_crd() -> dict[str, Any]:
     )
 
 
+def node_overlay_crd() -> dict[str, Any]:
+    """NodeOverlay, v1alpha1."""
+    version = _version("v1alpha1", node_overlay_schema(), _OVERLAY_COLUMNS, storage=True)
+    definition = _definition("NodeOverlay", "nodeoverlays", (version,))
+    definition["spec"]["names"]["shortNames"] = ["overlays"]
+    return definition
+
+
 def provisioner_crd() -> dict[str, Any]:
     """Provisioner, v1alpha5."""
     version = _version("v1alpha5", _provisioner_schema(), _PROVISIONER_COLUMNS, storage=True)
@@ -291,4 +301,4 @@ def provisioner_crd() -> dict[str, Any]:
 
 def core_crds() -> tuple[dict[str, Any], ...]:
     """The definitions that every karpy cluster has, whatever its cloud."""
-    return (node_pool_crd(), node_claim_crd(), provisioner_crd(), capacity_buffer_crd())
+    return (node_pool_crd(), node_claim_crd(), provisioner_crd(), node_overlay_crd(), capacity_buffer_crd())

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType, compatible, order_by_price
+from karpy.cloud.instancetype import InstanceType, compatible, holding, order_by_price
 from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
@@ -34,7 +34,7 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
         name="",
         metadata=ObjectMeta(
             labels={**_materialized(launch.requirements, spec), **fixed},
-            annotations=dict(pool.annotations) or None,
+            annotations={**pool.annotations, **_overlay_marks(launch)} or None,
             owner_references=(own,),
         ),
         node_class=pool.node_class,
@@ -48,6 +48,15 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
     raw = claim.to_dict()
     raw["metadata"]["generateName"] = f"{pool.name}-"
     return raw
+
+
+def _overlay_marks(launch: Launch) -> dict[str, str]:
+    """Clouds launch in the order of prices as karpy sees them where these say that the prices are not the cloud's own."""
+    marks = {
+        labels.PRICE_OVERLAY_APPLIED: launch.is_price_overlaid,
+        labels.CAPACITY_OVERLAY_APPLIED: launch.is_capacity_overlaid,
+    }
+    return {key: "true" for key, applies in marks.items() if applies}
 
 
 def _materialized(requirements: Requirements, spec: LabelSpec) -> dict[str, str]:
@@ -68,6 +77,9 @@ def _any_value(requirement: Requirement) -> str | None:
 
 
 def choices(claim: NodeClaim, types: Iterable[InstanceType]) -> tuple[InstanceType, ...]:
-    """The types that the claim allows, that hold what it asks for, and that can be had now: cheapest first."""
-    holding = (t for t in types if claim.requests.fits_in(t.allocatable))
-    return order_by_price(compatible(holding, claim.requirements), claim.requirements)
+    """The types that the claim allows, that hold what it asks for, and that can be had now: cheapest first.
+
+    Of a type that does not hold it in every offering, only the offerings that do are kept.
+    """
+    able = (found for each in types if (found := holding(each, claim.requests)) is not None)
+    return order_by_price(compatible(able, claim.requirements), claim.requirements)

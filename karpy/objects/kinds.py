@@ -55,5 +55,6 @@ CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customreso
 
 NODE_POOL = Kind("karpenter.sh", "v1", "NodePool", "nodepools", namespaced=False)
 NODE_CLAIM = Kind("karpenter.sh", "v1", "NodeClaim", "nodeclaims", namespaced=False)
+NODE_OVERLAY = Kind("karpenter.sh", "v1alpha1", "NodeOverlay", "nodeoverlays", namespaced=False)
 PROVISIONER = Kind("karpenter.sh", "v1alpha5", "Provisioner", "provisioners", namespaced=False)
 CAPACITY_BUFFER = Kind("autoscaling.x-k8s.io", "v1beta1", "CapacityBuffer", "capacitybuffers")

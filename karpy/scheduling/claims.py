@@ -363,8 +363,8 @@ class PlannedClaim:
             instance_types=priced,
             pods=tuple(pod.key for pod in self.pods),
             pod_uids=tuple(pod.metadata.uid for pod in self.pods),
-            considered=len(found.types),
-            feasible=self.mask.bit_count(),
+            considered=found.count(found.all),
+            feasible=found.count(self.mask),
         )
 
     def _reservation(self) -> Requirements:

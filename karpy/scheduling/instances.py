@@ -1,8 +1,10 @@
 """Instance types as columns: which of them satisfy requirements, fit requests, can be had, and at what price.
 
-Each type is one bit of an ``int``. A requirement, an amount of a resource, a set of allowed offerings becomes a mask once,
-and is then combined with others by ``&``; so a question about hundreds of types costs a few machine words. Bits are in order
-of price, so the lowest set bit is the cheapest type wherever prices do not depend on the choice of offering.
+Each type is one bit of an ``int``; a type of which different machines can be had, because offerings override capacity or overhead,
+has one bit for each of them, so that what fits and what can be bought are judged together. A requirement, an amount of a resource,
+a set of allowed offerings becomes a mask once, and is then combined with others by ``&``; so a question about hundreds of types
+costs a few machine words. Bits are in order of price, so the lowest set bit is the cheapest type wherever prices do not depend on
+the choice of offering.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, allocatable_groups
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import NEGATIVE, Requirement, Requirements
 
@@ -45,10 +47,15 @@ def bits(mask: int) -> Iterator[int]:
 
 @attrs.frozen
 class PricedType:
-    """An instance type on offer, and its cheapest price per hour under the requirements at hand."""
+    """An instance type on offer, and its cheapest price per hour under the requirements at hand.
+
+    The marks say whether a NodeOverlay has a say in the price of an offering that may be bought, or in the capacity.
+    """
 
     name: str
     price: Price
+    price_overlaid: bool = False
+    capacity_overlaid: bool = False
 
 
 @attrs.frozen
@@ -66,7 +73,8 @@ class ReservedOffering:
 class OfferingChoice:
     """The offerings that some requirements allow: the types that have one, and these by their cheapest, ties by name.
 
-    Each entry of ``by_price`` is the type with that price, and the type's bit as a mask.
+    Each entry of ``by_price`` is the type with that price, and the type's bit as a mask. A type with several bits is there once
+    for each of them.
     """
 
     __slots__ = ("_order", "by_price", "mask")
@@ -118,7 +126,9 @@ class TypeColumns:
     """A catalog by columns. Everything is derived from the catalog; answers are remembered."""
 
     def __init__(self, types: InstanceTypes) -> None:
-        self.types: tuple[InstanceType, ...] = tuple(sorted(types, key=lambda t: (_list_price(t), t.name)))
+        machines = [machine for listed in types for machine in allocatable_groups(listed)]
+        self.types: tuple[InstanceType, ...] = tuple(sorted(machines, key=lambda t: (_list_price(t), t.name)))
+        self._siblings = _siblings(self.types) if len(machines) > len(types) else ()
         self.all = (1 << len(self.types)) - 1
         self._by_requirement = _group_requirements(self.types)
         self._allocatable = _amounts(self.types, allocatable=True)
@@ -126,10 +136,12 @@ class TypeColumns:
         self._requirement_masks: dict[Requirement, int] = {}
         self._choices: dict[Requirements, OfferingChoice] = {}
         self._by_value: dict[str, dict[str, int]] = {}
-        offering_keys = {key for t in self.types for o in t.offerings for key in o.requirements}
+        offering_keys = {key for t in types for o in t.offerings for key in o.requirements}
         self.offering_keys = frozenset(offering_keys)
         self._offerings = _group_offerings(self.types)
         self.reserved_offerings = _reserved_offerings(self.types)
+        self._overlaid_prices = _overlaid_prices(self.types)
+        self._at_price: dict[tuple[Price, str, int], PricedType] = {}
 
     def known_to(self, spec: LabelSpec) -> LabelSpec:
         """``spec`` without the keys of other clouds: a key that no type here defines will not be on a node unless a pool puts it
@@ -174,8 +186,12 @@ class TypeColumns:
         return mask
 
     def not_larger(self, name: str, amount: int) -> int:
-        """Types whose whole capacity of ``name`` is at most ``amount``."""
-        return self.all & ~_at_least(self._capacity.get(name), amount + 1, 0 if amount >= 0 else self.all)
+        """Types whose whole capacity of ``name`` is at most ``amount``, however they are bought."""
+        mask = self.all & ~_at_least(self._capacity.get(name), amount + 1, 0 if amount >= 0 else self.all)
+        for together in self._siblings:
+            if together & ~mask:
+                mask &= ~together
+        return mask
 
     def largest(self, name: str, mask: int) -> int:
         """The greatest capacity of ``name`` among the types of ``mask``."""
@@ -200,12 +216,31 @@ class TypeColumns:
                 for bit, price in prices:
                     if price < best.get(bit, math.inf) or bit not in best:
                         best[bit] = price
+        overlaid = 0
+        for held, having in self._overlaid_prices.items():
+            if held.intersects(wanted) is None:
+                overlaid |= having
         ranked = sorted((price, self.types[bit].name, bit) for bit, price in best.items())
-        return OfferingChoice(tuple((PricedType(name, price), 1 << bit) for price, name, bit in ranked))
+        return OfferingChoice(tuple((self._priced(entry, overlaid), 1 << entry[2]) for entry in ranked))
+
+    def _priced(self, entry: tuple[Price, str, int], overlaid: int) -> PricedType:
+        """The type of a bit at a price. Choices mostly agree on prices, so they share what is made here."""
+        price, name, bit = entry
+        if overlaid >> bit & 1:
+            return PricedType(name, price, True, self.types[bit].capacity_overlaid)
+        known = self._at_price.get(entry)
+        if known is None:
+            known = self._at_price[entry] = PricedType(name, price, False, self.types[bit].capacity_overlaid)
+        return known
 
     def cheapest(self, mask: int, choice: OfferingChoice, limit: int) -> tuple[PricedType, ...]:
-        """At most ``limit`` types of ``mask``, by price, then name."""
-        return choice.order.all(mask & choice.mask)[:limit]
+        """At most ``limit`` types of ``mask``, by price, then name; each once, at its cheapest."""
+        allowed = choice.order.all(mask & choice.mask)
+        return tuple(_each_once(allowed) if self._siblings else allowed)[:limit]
+
+    def count(self, mask: int) -> int:
+        """How many types ``mask`` has; one that has several bits counts once."""
+        return mask.bit_count() - sum(max((mask & together).bit_count() - 1, 0) for together in self._siblings)
 
     def mask_of(self, priced: Iterable[PricedType]) -> int:
         """These types as a mask."""
@@ -224,6 +259,23 @@ class TypeColumns:
                 for value in () if held.complement else held.values:
                     known[value] = known.get(value, 0) | having
         return known
+
+
+def _siblings(types: Sequence[InstanceType]) -> tuple[int, ...]:
+    """The bits of each type that has several."""
+    held: dict[str, int] = {}
+    for bit, machine in enumerate(types):
+        held[machine.name] = held.get(machine.name, 0) | 1 << bit
+    return tuple(mask for mask in held.values() if mask.bit_count() > 1)
+
+
+def _each_once(allowed: Iterable[PricedType]) -> Iterator[PricedType]:
+    """The first of each name."""
+    seen: set[str] = set()
+    for priced in allowed:
+        if priced.name not in seen:
+            seen.add(priced.name)
+            yield priced
 
 
 def _list_price(instance_type: InstanceType) -> Price:
@@ -271,6 +323,16 @@ def _naming(offering: Offering) -> str:
 
 def _price(offering: Offering) -> Price:
     return offering.sort_price
+
+
+def _overlaid_prices(types: Sequence[InstanceType]) -> dict[Requirements, int]:
+    """Each set of requirements that some available offering with an overlaid price has: the types that have it."""
+    grouped: dict[Requirements, int] = {}
+    for bit, instance_type in enumerate(types):
+        for offering in instance_type.offerings:
+            if offering.price_overlaid and offering.available:
+                grouped[offering.requirements] = grouped.get(offering.requirements, 0) | 1 << bit
+    return grouped
 
 
 _Amounts = tuple[list[int], list[int]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog
+from karpy.cloud.instancetype import Catalog, allocatable_groups
 from karpy.objects.nodepool import NodePool
 from karpy.resources import NODES, Resources
 from karpy.scheduling.instances import TypeColumns
@@ -33,7 +33,8 @@ def _counted(view: NodeView, catalog: Catalog) -> Resources:
     possible = [t for t in types or () if named is None or named.has(t.name)]
     most = Resources()
     for instance_type in possible:
-        most = most.maximum(instance_type.capacity)
+        for machine in allocatable_groups(instance_type):
+            most = most.maximum(machine.capacity)
     return most + {NODES: 1}
 
 

@@ -62,6 +62,16 @@ class Launch:
         return (*self.pod_uids, *(uid for uids in self.headroom.values() for uid in uids))
 
     @property
+    def is_price_overlaid(self) -> bool:
+        """Whether a NodeOverlay has a say in the price of a type on offer."""
+        return any(priced.price_overlaid for priced in self.instance_types)
+
+    @property
+    def is_capacity_overlaid(self) -> bool:
+        """Whether a NodeOverlay has a say in the capacity of a type on offer."""
+        return any(priced.capacity_overlaid for priced in self.instance_types)
+
+    @property
     def instance_types_text(self) -> str:
         """The cheapest few by name, as in the log line ``created nodeclaim``."""
         shown = ", ".join(priced.name for priced in self.instance_types[:_SHOWN_TYPES])

@@ -16,7 +16,7 @@ import attrs
 
 from karpy import labels
 from karpy.clock import Clock
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, offerings_for
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, as_bought, offerings_for
 from karpy.cloud.model import CloudModel, load_models
 from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext, RawNodeClass
 from karpy.errors import InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady, ProviderError
@@ -290,11 +290,11 @@ class SimCloud:
             provider_id=model.provider_id(serial, offering.zone, claim.name),
             node_name=model.node_name(serial, claim.name),
             claim=claim.name,
-            instance_type=choice,
+            instance_type=as_bought(choice, offering),
             offering=offering,
             labels={**choice.requirements.labels(), **offering.requirements.labels()},
             taints=merge_taints(merge_taints(claim.taints, claim.startup_taints), (UNREGISTERED,)),
-            price=offering.price if offering.has_price else 0.0,
+            price=self.market.price(model.name, (choice.name, offering.zone, offering.capacity_type)),
             created=now,
             joins_at=joins_at,
             ready_at=ready_at,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, current_price
 from karpy.sim.machines import OfferingKey
 
 __all__ = ["Market"]
@@ -45,6 +45,14 @@ class Market:
             short_name in ("", name) and short_zone in ("", zone) and short_type in ("", capacity_type)
             for short_name, short_zone, short_type in self._sold_out
         )
+
+    def price(self, model: str, key: OfferingKey) -> Price:
+        """What the cloud charges for an offering, whatever others hold it to be worth; 0 when it sells no such thing."""
+        if key in self._prices:
+            return self._prices[key]
+        name, zone, capacity_type = key
+        listed = self._read[model]().by_name(name)
+        return (current_price(listed, zone, capacity_type) if listed is not None else None) or 0.0
 
     def sell_out(self, key: OfferingKey) -> None:
         """Empty words in ``key`` stand for all."""

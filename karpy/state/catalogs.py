@@ -2,31 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import attrs
 
 from karpy.cloud.instancetype import Catalog, InstanceTypes
+from karpy.cloud.overlays import Evaluation
 from karpy.cloud.provider import RawNodeClass
 from karpy.cloud.routing import Clouds
 from karpy.errors import ProviderError
-from karpy.objects.nodepool import NodePool
+from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay
+from karpy.objects.nodepool import NodeClassRef, NodePool
+from karpy.settings import Settings
+from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["types_of", "with_catalog"]
+__all__ = ["current_evaluation", "current_types", "evaluate_overlays", "types_of", "with_catalog"]
 
 
-def with_catalog(snapshot: Snapshot, clouds: Clouds) -> tuple[Snapshot, Catalog]:
+def with_catalog(snapshot: Snapshot, clouds: Clouds, settings: Settings | None = None) -> tuple[Snapshot, Catalog]:
     """The snapshot with the pools that these clouds serve, completed by the clouds' defaults, and their catalogs.
 
-    A pool whose node class is missing, or whose catalog cannot be had now, has an empty one: nothing is launched from it.
+    A pool whose node class is missing, or whose catalog cannot be had now, has an empty one: nothing is launched from it. Overlays
+    count where the feature gate of ``settings`` says so.
     """
     served = [pool for pool in snapshot.pools if clouds.serving(pool.node_class) is not None]
     pools = tuple(_completed(pool, clouds) for pool in served)
-    types = {pool.name: types_of(pool, snapshot.node_classes.get(pool.node_class), clouds) for pool in pools}
+    overlays = snapshot.overlays if settings is not None and settings.node_overlay else ()
+    types = _evaluated(pools, snapshot.node_classes.get, overlays, clouds).types
     return attrs.evolve(snapshot, pools=pools), Catalog(types, clouds.labels, clouds.unsupported_volumes)
 
 
+def evaluate_overlays(snapshot: Snapshot, clouds: Clouds) -> Evaluation:
+    """What the overlays of a cluster make of the catalogs of its pools, and which of them do not count, and why."""
+    return _evaluated(snapshot.pools, snapshot.node_classes.get, snapshot.overlays, clouds)
+
+
+def current_types(state: ClusterState, pool: NodePool, clouds: Clouds, settings: Settings) -> InstanceTypes:
+    """What one pool can buy now, as `with_catalog` has it, without taking a whole snapshot."""
+    if not settings.node_overlay:
+        return types_of(pool, state.node_class(pool.node_class), clouds)
+    return current_evaluation(state, clouds).types.get(pool.name, InstanceTypes())
+
+
+def current_evaluation(state: ClusterState, clouds: Clouds) -> Evaluation:
+    """The same as `evaluate_overlays`, of the cluster as it is now, without taking a whole snapshot."""
+    return _evaluated(state.pools(), state.node_class, state.overlays(), clouds)
+
+
 def types_of(pool: NodePool, node_class: RawNodeClass | None, clouds: Clouds) -> InstanceTypes:
-    """The catalog of one pool; empty when there is none to be had now."""
+    """The cloud's catalog of one pool; empty when there is none to be had now."""
     provider = clouds.serving(pool.node_class)
     if provider is None or node_class is None:
         return InstanceTypes()
@@ -34,6 +59,17 @@ def types_of(pool: NodePool, node_class: RawNodeClass | None, clouds: Clouds) ->
         return provider.instance_types(pool, node_class)
     except ProviderError:
         return InstanceTypes()
+
+
+def _evaluated(
+    pools: Iterable[NodePool],
+    node_class_of: Callable[[NodeClassRef], RawNodeClass | None],
+    overlays: Iterable[NodeOverlay | InvalidOverlay],
+    clouds: Clouds,
+) -> Evaluation:
+    served = [pool for pool in pools if clouds.serving(pool.node_class) is not None]
+    types = {pool.name: types_of(pool, node_class_of(pool.node_class), clouds) for pool in served}
+    return clouds.overlays.evaluate(overlays, served, types)
 
 
 def _completed(pool: NodePool, clouds: Clouds) -> NodePool:

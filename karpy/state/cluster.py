@@ -15,6 +15,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.meta import ObjectMeta, decode
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay, read_overlay
 from karpy.objects.nodepool import NodeClassRef, NodePool, at
 from karpy.objects.pod import Pod
 from karpy.objects.provisioner import provisioner_to_pool
@@ -50,6 +51,7 @@ class ClusterState:
         kinds.NODE_CLAIM,
         kinds.NODE_POOL,
         kinds.PROVISIONER,
+        kinds.NODE_OVERLAY,
         kinds.DAEMON_SET,
         kinds.POD_DISRUPTION_BUDGET,
         kinds.NAMESPACE,
@@ -76,6 +78,7 @@ class ClusterState:
         self._node_names = ByProviderId()
         self._pools: dict[tuple[Kind, str], NodePool | InvalidPool] = {}
         self._node_classes: dict[NodeClassRef, Mapping[str, Any]] = {}
+        self._overlays: dict[str, NodeOverlay | InvalidOverlay] = {}
         self._daemon_sets: dict[str, DaemonSet] = {}
         self._budgets: dict[str, PodDisruptionBudget] = {}
         self._claimed: dict[str, PersistentVolumeClaim] = {}
@@ -157,6 +160,8 @@ class ClusterState:
         elif kind in self._plain:
             store, type_ = self._plain[kind]
             _put(store, key, None if raw is None else decode(raw, type_))
+        elif kind == kinds.NODE_OVERLAY:
+            _put(self._overlays, key, None if raw is None else read_overlay(key, raw))
         elif kind == kinds.NAMESPACE:
             _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
         elif kind in WORKLOAD_KINDS or kind in self.BUFFER_KINDS:
@@ -326,6 +331,14 @@ class ClusterState:
         with self._lock:
             return self._buffers.views()
 
+    def overlays(self) -> tuple[NodeOverlay | InvalidOverlay, ...]:
+        """The overlays by name, with those that cannot be read."""
+        with self._lock:
+            return tuple(self._overlays[name] for name in sorted(self._overlays))
+
+    def overlay(self, name: str) -> NodeOverlay | InvalidOverlay | None:
+        return self._overlays.get(name)
+
     def snapshot(self) -> Snapshot:
         """The present picture; the same object again while nothing changed."""
         with self._lock:
@@ -341,6 +354,7 @@ class ClusterState:
             pools=self.pools(),
             invalid_pools=self.invalid_pools(),
             node_classes=dict(self._node_classes),
+            overlays=self.overlays(),
             daemon_sets=tuple(self._daemon_sets[key] for key in sorted(self._daemon_sets)),
             budgets=tuple(self._budgets[key] for key in sorted(self._budgets)),
             assignments=dict(self._assignments),

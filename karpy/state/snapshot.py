@@ -17,6 +17,7 @@ from karpy.errors import InvalidObject
 from karpy.objects.kinds import Kind
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import INSTANCE_TERMINATING, NodeClaim
+from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -191,6 +192,7 @@ class Snapshot:
     pools: tuple[NodePool, ...] = ()
     invalid_pools: tuple[InvalidPool, ...] = ()
     node_classes: Mapping[NodeClassRef, RawNodeClass] = attrs.field(factory=dict)
+    overlays: tuple[NodeOverlay | InvalidOverlay, ...] = ()
     daemon_sets: tuple[DaemonSet, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
     assignments: Mapping[str, str] = attrs.field(factory=dict)

@@ -20,6 +20,7 @@ from karpy.objects.kinds import (
     DEPLOYMENT,
     NODE,
     NODE_CLAIM,
+    NODE_OVERLAY,
     NODE_POOL,
     POD,
     POD_TEMPLATE,
@@ -43,6 +44,7 @@ __all__ = [
     "make_machine",
     "make_node",
     "make_nodepool",
+    "make_overlay",
     "make_pod",
     "make_pod_template",
     "make_workload",
@@ -201,6 +203,12 @@ def make_nodepool(
             **(spec or {}),
         },
     }
+
+
+def make_overlay(name: str = "overlay", **spec: Any) -> Json:
+    """A NodeOverlay (``karpenter.sh/v1alpha1``) of these fields; ``requirements`` that are not given select everything."""
+    given = {key: value for key, value in {"requirements": [], **spec}.items() if value is not None}
+    return {**_head(NODE_OVERLAY), "metadata": _metadata(name, START, None, None), "spec": given}
 
 
 def make_claim(

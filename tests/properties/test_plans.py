@@ -8,10 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from karpy import labels
+from karpy.cloud.instancetype import InstanceType, Offering, Overhead
+from karpy.resources import Resources
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.snapshot import Snapshot
-from karpy.testing import make_catalog, make_claim, make_daemon_set, make_node, make_nodepool, make_pod, selector
+from karpy.testing import (
+    make_catalog,
+    make_claim,
+    make_daemon_set,
+    make_instance_type,
+    make_node,
+    make_nodepool,
+    make_pod,
+    selector,
+)
 from tests.judge import violations
 
 Json = dict[str, Any]
@@ -96,9 +107,9 @@ def clusters(draw: st.DrawFn, *, limited: bool = True) -> list[Json]:
     return objects
 
 
-def _solve(objects: list[Json]) -> Plan:
+def _solve(objects: list[Json], types: list[InstanceType] | None = None) -> Plan:
     snapshot = Snapshot.from_objects(objects)
-    catalog = make_catalog(snapshot)
+    catalog = make_catalog(snapshot, types)
     plan = solve(snapshot, catalog)
     assert violations(plan, snapshot, catalog, snapshot.to_place) == []
     return plan
@@ -129,3 +140,27 @@ def test_a_pod_waits_only_when_a_node_of_its_own_would_not_do(objects: list[Json
     for obj in objects:
         if obj["kind"] == "Pod" and f"default/{obj['metadata']['name']}" in waiting:
             assert _solve([*surroundings, obj]).placed == 0
+
+
+OVERRIDES = st.sampled_from((None, None, Resources({"cpu": 2000}), Resources({"cpu": 12000, "memory": 2**34})))
+OFFERINGS = st.builds(
+    Offering,
+    st.sampled_from(("zone-a", "zone-b", "zone-c")),
+    st.sampled_from(("spot", "on-demand")),
+    st.sampled_from((0.5, 1.0, 2.0)),
+    st.booleans(),
+    capacity_override=OVERRIDES,
+    overhead_override=st.sampled_from((None, None, Overhead(Resources({"cpu": 1500})))),
+)
+MACHINES = st.lists(
+    st.tuples(st.sampled_from(("2", "4", "10")), st.lists(OFFERINGS, max_size=4)), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters(), MACHINES)
+def test_a_plan_is_sound_where_offerings_give_other_machines_than_their_type(
+    objects: list[Json], machines: list[tuple[str, list[Offering]]]
+) -> None:
+    types = [make_instance_type(f"t{n}", cpu=cpu, offerings=bought) for n, (cpu, bought) in enumerate(machines)]
+    _solve(objects, types)

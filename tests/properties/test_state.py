@@ -12,7 +12,7 @@ from karpy.objects.meta import OwnerReference
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import NodeView, Snapshot
-from karpy.testing import make_claim, make_daemon_set, make_node, make_nodepool, make_pod
+from karpy.testing import make_claim, make_daemon_set, make_node, make_nodepool, make_overlay, make_pod
 
 Json = dict[str, Any]
 
@@ -56,6 +56,7 @@ OBJECTS = st.one_of(
         st.sampled_from(("ReplicaSet", "DaemonSet")),
     ),
     st.builds(lambda name, cpu: make_nodepool(name, limits={"cpu": cpu}), NAMES, CPU),
+    st.builds(lambda name, price: make_overlay(name, price=price), NAMES, st.sampled_from(("1", "2", "cheap"))),
     st.builds(lambda name, cpu: make_daemon_set(name, requests={"cpu": cpu}), NAMES, CPU),
     st.builds(_selecting, NAMES, st.sampled_from(("Service", "ReplicaSet")), st.sampled_from(("x", "y", "", None))),
 )
@@ -89,6 +90,7 @@ def _told(snapshot: Snapshot) -> Mapping[str, Any]:
         "pending": [pod.key for pod in snapshot.pending],
         "pools": [(pool.name, pool.limits) for pool in snapshot.pools],
         "invalid": sorted(pool.name for pool in snapshot.invalid_pools),
+        "overlays": snapshot.overlays,
         "daemons": [daemon_set.metadata.name for daemon_set in snapshot.daemon_sets],
         "services": [snapshot.workloads.service_labels("default", {"app": app}) for app in "xy"],
         "owners": [

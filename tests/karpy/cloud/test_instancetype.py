@@ -10,9 +10,12 @@ from karpy.cloud.instancetype import (
     InstanceTypes,
     Offering,
     Overhead,
+    allocatable_groups,
+    as_bought,
     cheapest,
     compatible,
     current_price,
+    holding,
     offerings_for,
     order_by_price,
 )
@@ -40,6 +43,58 @@ def test_allocatable_is_capacity_less_overhead_and_never_below_zero() -> None:
 def test_memory_set_aside_as_huge_pages_is_not_there_for_pods() -> None:
     capacity = Resources({"memory": 100, "hugepages-2Mi": 30, "hugepages-1Gi": 20})
     assert InstanceType("t", ANYTHING, (), capacity).allocatable["memory"] == 50
+
+
+# Offerings that give another machine than the type says
+
+GPU = Resources({"acme.com/gpu": 2})
+LEAN = Overhead(Resources({"cpu": 10}))
+PLAIN = Offering("a", "spot", 3.0)
+WITH_GPU = Offering("b", "spot", 1.0, capacity_override=GPU)
+ROOMY = Offering("c", "spot", 2.0, overhead_override=LEAN)
+
+
+def test_an_offering_overrides_what_it_names_and_leaves_the_rest_to_the_type() -> None:
+    found = make_instance_type(cpu="2", memory="8Gi", offerings=[PLAIN, WITH_GPU, ROOMY], overhead={"cpu": "100m"})
+    assert as_bought(found, PLAIN) is found
+    assert as_bought(found, WITH_GPU).capacity == found.capacity + GPU
+    assert as_bought(found, WITH_GPU).allocatable["cpu"] == 1900
+    assert as_bought(found, ROOMY).capacity == found.capacity
+    assert as_bought(found, ROOMY).allocatable["cpu"] == 1990
+    smaller = Offering("d", "spot", 1.0, capacity_override=Resources({"cpu": 1000}))
+    assert as_bought(found, smaller).allocatable["cpu"] == 900
+
+
+def test_a_type_without_overrides_is_one_machine_and_that_is_itself() -> None:
+    found = make_instance_type()
+    assert allocatable_groups(found) == (found,)
+    assert allocatable_groups(found)[0] is found
+
+
+@pytest.mark.core("CORE-747")
+def test_offerings_of_equal_overrides_form_one_group_and_the_plain_ones_come_first() -> None:
+    same = Offering("c", "on-demand", 9.0, capacity_override=Resources({"acme.com/gpu": 2}))
+    groups = allocatable_groups(sold(WITH_GPU, PLAIN, same, ROOMY))
+    assert [[o.zone for o in group.offerings] for group in groups] == [["a"], ["b", "c"], ["c"]]
+    assert [group.capacity.get("acme.com/gpu", 0) for group in groups] == [0, 2, 0]
+    assert {group.name for group in groups} == {"t"}
+
+
+@pytest.mark.core("CORE-747")
+def test_only_offerings_that_can_be_had_form_groups() -> None:
+    gone = Offering("b", "spot", 1.0, available=False, capacity_override=GPU)
+    assert [group.offerings for group in allocatable_groups(sold(PLAIN, gone))] == [(PLAIN,)]
+    alone = sold(gone)
+    assert allocatable_groups(alone) == (alone,)
+
+
+def test_a_type_keeps_the_offerings_that_give_a_machine_for_what_is_asked() -> None:
+    mixed = sold(PLAIN, WITH_GPU, ROOMY)
+    assert holding(mixed, Resources({"cpu": 1000})) is mixed
+    able = holding(mixed, GPU)
+    assert able is not None
+    assert able.offerings == (WITH_GPU,)
+    assert holding(mixed, Resources({"acme.com/gpu": 3})) is None
 
 
 def test_offerings_that_can_be_had_are_told_cheapest_first_and_ties_by_zone() -> None:

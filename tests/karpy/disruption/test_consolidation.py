@@ -10,6 +10,7 @@ from karpy.cloud.instancetype import InstanceType, Offering
 from karpy.disruption.command import Command, Decision, Reason
 from karpy.disruption.engine import next_command
 from karpy.objects.pod import TopologySpreadConstraint
+from karpy.resources import Resources
 from karpy.state.snapshot import Snapshot
 from karpy.testing import (
     START,
@@ -209,3 +210,12 @@ def test_a_node_that_was_not_left_alone_for_long_enough_stays() -> None:
 
 def test_a_node_of_unknown_price_is_not_replaced() -> None:
     assert decide(machine("a", "unknown", 16), pod("p", "a")) is None
+
+
+def test_a_replacement_costs_what_the_offerings_cost_that_hold_the_pods() -> None:
+    old = make_instance_type("old", cpu="4", offerings=[Offering("zone-a", "on-demand", 1.0)])
+    tiny = Offering("zone-b", "on-demand", 0.1, capacity_override=Resources({"cpu": 500}))
+    mixed = make_instance_type("mixed", cpu="2", offerings=[tiny, Offering("zone-a", "on-demand", 0.6)])
+    found = decide(machine("a", "old", 4), pod("p", "a"), types=[old, mixed])
+    assert found is not None
+    assert (found.decision, found.savings) == (Decision.REPLACE, pytest.approx(0.4))

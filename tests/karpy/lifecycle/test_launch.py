@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from karpy import labels
+from karpy.cloud.instancetype import InstanceType, Offering
 from karpy.labels import CORE_LABELS
 from karpy.lifecycle.launch import choices, new_claim
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
-from karpy.testing import make_instance_types, make_nodepool, make_pod, selector
+from karpy.testing import make_instance_type, make_instance_types, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
 DEDICATED = {"key": "dedicated", "effect": "NoSchedule"}
@@ -102,3 +105,41 @@ def test_choices_are_what_the_claim_allows_by_price() -> None:
 def test_types_that_sold_out_since_are_no_choice() -> None:
     read = NodeClaim.from_dict(claim(requirements=[selector(labels.ZONE, "In", "zone-x", "zone-a")]))
     assert choices(read, ()) == ()
+
+
+# Offerings that give another machine than the type says, and overlays
+
+DEVICE = "acme.com/device"
+WITH_DEVICE = Offering("zone-b", "on-demand", 2.0, capacity_override=Resources({DEVICE: 1}))
+MIXED = make_instance_type("mixed", offerings=[Offering("zone-a", "on-demand", 1.0), WITH_DEVICE])
+
+
+def test_of_a_type_that_holds_the_pods_in_some_offerings_only_these_are_offered() -> None:
+    asking = make_pod(requests={DEVICE: "1"})
+    (planned,) = plan_of(make_nodepool(), asking, types=[MIXED]).launches
+    (chosen,) = choices(NodeClaim.from_dict(new_claim(planned, CORE_LABELS)), [MIXED])
+    assert chosen.offerings == (WITH_DEVICE,)
+    (planned,) = plan_of(make_nodepool(), make_pod(), types=[MIXED]).launches
+    assert choices(NodeClaim.from_dict(new_claim(planned, CORE_LABELS)), [MIXED]) == (MIXED,)
+
+
+def marks(*types: InstanceType) -> dict[str, str]:
+    pool = make_nodepool()
+    pool["spec"]["template"]["metadata"]["annotations"] = {"team": "a"}
+    (planned,) = plan_of(pool, make_pod(), types=types).launches
+    found: dict[str, str] = new_claim(planned, CORE_LABELS)["metadata"]["annotations"]
+    return found
+
+
+def test_a_claim_says_that_overlays_had_a_say_in_what_is_on_offer() -> None:
+    plain = make_instance_type("plain")
+    overlaid = attrs.evolve(plain.offerings[0], price_overlaid=True)
+    assert marks(plain) == {"team": "a"}
+    assert marks(plain, attrs.evolve(MIXED, offerings=(overlaid,))) == {
+        "team": "a",
+        "karpenter.sh/price-overlay-applied": "true",
+    }
+    assert marks(attrs.evolve(plain, capacity_overlaid=True)) == {
+        "team": "a",
+        "karpenter.sh/capacity-overlay-applied": "true",
+    }

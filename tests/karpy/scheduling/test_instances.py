@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import math
 
+import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, cheapest
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, allocatable_groups, cheapest
 from karpy.requirements import Requirement, Requirements
+from karpy.resources import Resources
 from karpy.scheduling.instances import PricedType, TypeColumns, bits, columns
 from karpy.testing import make_instance_type, make_instance_types
 
@@ -33,9 +36,68 @@ def test_every_type_can_be_named() -> None:
     assert named(found, found.mask_of(PricedType(name, 1.0) for name in ("c4", "a2", "unknown"))) == {"c4", "a2"}
 
 
+# Types of which different machines can be had
+
+GPU = Resources({"acme.com/gpu": 1})
+CHEAP = Offering("zone-a", "spot", 1.0)
+BETTER = Offering("zone-b", "spot", 2.0, capacity_override=GPU)
+MIXED = make_instance_type("mixed", cpu="2", offerings=[BETTER, CHEAP])
+BIG = make_instance_type("big", cpu="8", offerings=[Offering("zone-a", "spot", 1.5)])
+
+
+@pytest.mark.core("CORE-747")
+def test_what_fits_and_what_can_be_bought_are_judged_together() -> None:
+    found = TypeColumns(InstanceTypes([MIXED, BIG]))
+    with_gpu = found.fitting("acme.com/gpu", 1)
+    assert named(found, with_gpu) == {"mixed"}
+    assert found.cheapest(with_gpu, found.choice(Requirements()), 9) == (PricedType("mixed", 2.0),)
+    in_zone_a = found.choice(Requirements.from_labels({labels.ZONE: "zone-a"}))
+    assert found.cheapest(with_gpu, in_zone_a, 9) == ()
+    # A machine may turn out to be any that can be bought of its type, so for limits the largest counts.
+    assert named(found, found.not_larger("acme.com/gpu", 0)) == {"big"}
+
+
+def test_a_type_is_told_and_counted_once_at_its_cheapest() -> None:
+    found = TypeColumns(InstanceTypes([MIXED, BIG]))
+    told = found.cheapest(found.all, found.choice(Requirements()), 9)
+    assert [(priced.name, priced.price) for priced in told] == [("mixed", 1.0), ("big", 1.5)]
+    assert found.cheapest(found.all, found.choice(Requirements()), 1) == told[:1]
+    assert (found.all.bit_count(), found.count(found.all)) == (3, 2)
+    assert found.mask_of(told) == found.all
+
+
+def test_an_offering_that_is_sold_out_gives_no_machine() -> None:
+    gone = make_instance_type("mixed", offerings=[attrs.evolve(BETTER, available=False), CHEAP])
+    assert TypeColumns(InstanceTypes([gone])).fitting("acme.com/gpu", 1) == 0
+
+
+# What NodeOverlays touched
+
+
+def test_a_mark_says_that_the_price_of_an_offering_that_may_be_bought_is_an_overlays() -> None:
+    spot = Offering("zone-a", "spot", 1.0, price_overlaid=True)
+    types = [make_instance_type("t", offerings=[spot, Offering("zone-a", "on-demand", 2.0)]), BIG]
+    found = TypeColumns(InstanceTypes(types))
+
+    def marked(wanted: Requirements) -> set[str]:
+        return {p.name for p in found.cheapest(found.all, found.choice(wanted), 9) if p.price_overlaid}
+
+    assert marked(Requirements()) == {"t"}
+    assert marked(Requirements.from_labels({labels.CAPACITY_TYPE: "on-demand"})) == set()
+
+
+def test_a_mark_says_that_an_overlay_has_a_say_in_the_capacity() -> None:
+    found = TypeColumns(InstanceTypes([attrs.evolve(MIXED, capacity_overlaid=True), BIG]))
+    told = found.cheapest(found.all, found.choice(Requirements()), 9)
+    assert [(priced.name, priced.capacity_overlaid) for priced in told] == [("mixed", True), ("big", False)]
+
+
 def offerings() -> st.SearchStrategy[Offering]:
     prices = st.sampled_from((0.5, 1.0, 2.0, math.nan, -1.0))
-    return st.builds(Offering, st.sampled_from(ZONES), st.sampled_from(KINDS), prices, st.booleans())
+    overrides = st.sampled_from((None, None, Resources({"cpu": 3000}), Resources({"acme.com/gpu": 1})))
+    return st.builds(
+        Offering, st.sampled_from(ZONES), st.sampled_from(KINDS), prices, st.booleans(), capacity_override=overrides
+    )
 
 
 @st.composite
@@ -94,11 +156,13 @@ def test_types_come_by_their_cheapest_allowed_offering(types: InstanceTypes, wan
 
 
 @given(catalogs(), st.integers(-1, 5000))
-def test_amounts_are_compared_type_by_type(types: InstanceTypes, amount: int) -> None:
+def test_amounts_are_compared_machine_by_machine(types: InstanceTypes, amount: int) -> None:
     found = TypeColumns(types)
-    assert named(found, found.fitting("cpu", amount)) == {t.name for t in types if amount <= t.allocatable["cpu"]}
-    assert named(found, found.not_larger("cpu", amount)) == {t.name for t in types if t.capacity["cpu"] <= amount}
-    assert found.largest("cpu", found.all) == max(t.capacity["cpu"] for t in types)
+    machines = [machine for listed in types for machine in allocatable_groups(listed)]
+    assert named(found, found.fitting("cpu", amount)) == {t.name for t in machines if amount <= t.allocatable["cpu"]}
+    too_large = {t.name for t in machines if t.capacity["cpu"] > amount}
+    assert named(found, found.not_larger("cpu", amount)) == {t.name for t in machines} - too_large
+    assert found.largest("cpu", found.all) == max(t.capacity["cpu"] for t in machines)
 
 
 def test_a_resource_that_no_type_has_fits_only_when_none_is_asked_for() -> None:

@@ -8,6 +8,7 @@ import pytest
 from karpy import labels
 from karpy.cloud.instancetype import Offering
 from karpy.labels import LabelSpec
+from karpy.resources import Resources
 from karpy.scheduling.plan import Plan
 from karpy.testing import make_instance_type, make_node, make_nodepool, make_pod, selector
 from tests.judge import plan_of
@@ -346,3 +347,58 @@ def test_priority_plays_no_part() -> None:
     high = make_pod("b", requests={"cpu": "9"}, spec={"priority": 1000})
     plan = plan_of(make_nodepool(limits={"cpu": "16"}), low, high)
     assert waiting(plan) == ["default/b"]
+
+
+# Offerings that give another machine than the type says
+
+DEVICE = "acme.com/device"
+
+
+def bought(price: float, zone: str = "zone-a", *, available: bool = True, **override: int) -> Offering:
+    """An offering that has so many devices."""
+    capacity = {DEVICE: override["devices"]} if override else None
+    return Offering(
+        zone, "on-demand", price, available, capacity_override=None if capacity is None else Resources(capacity)
+    )
+
+
+@pytest.mark.core("CORE-151")
+def test_only_types_whose_overriding_offering_has_the_resource_are_on_offer() -> None:
+    with_one = make_instance_type("with-one", offerings=[bought(1.0), bought(3.0, "zone-b", devices=1)])
+    with_two = make_instance_type("with-two", offerings=[bought(2.0, devices=2)])
+    plain = make_instance_type("plain", offerings=[bought(0.5)])
+    types = [with_one, with_two, plain]
+
+    def told(devices: str) -> list[tuple[str, float]]:
+        (launch,) = plan_of(make_nodepool(), make_pod(requests={DEVICE: devices}), types=types).launches
+        return [(priced.name, priced.price) for priced in launch.instance_types]
+
+    assert told("1") == [("with-two", 2.0), ("with-one", 3.0)]
+    assert told("2") == [("with-two", 2.0)]
+
+
+@pytest.mark.core("CORE-152")
+def test_an_override_that_would_hold_the_pod_but_is_sold_out_does_not_help() -> None:
+    gone = make_instance_type("t", offerings=[bought(1.0), bought(1.0, "zone-b", available=False, devices=1)])
+    assert waiting(plan_of(make_nodepool(), make_pod(requests={DEVICE: "1"}), types=[gone])) == ["default/pod"]
+
+
+def test_a_pod_that_needs_the_override_in_a_zone_without_it_waits() -> None:
+    found = make_instance_type("t", offerings=[bought(1.0), bought(1.0, "zone-b", devices=1)])
+    pod = make_pod(requests={DEVICE: "1"}, spec={"nodeSelector": {labels.ZONE: "zone-a"}})
+    assert waiting(plan_of(make_nodepool(), pod, types=[found])) == ["default/pod"]
+
+
+def test_an_override_may_be_smaller_than_the_type() -> None:
+    small = Offering("zone-a", "on-demand", 0.1, capacity_override=Resources({"cpu": 1000}))
+    found = make_instance_type("t", cpu="4", offerings=[small, Offering("zone-b", "on-demand", 1.0)])
+    pods = [make_pod(str(number), requests={"cpu": "800m"}) for number in range(3)]
+    (launch,) = plan_of(make_nodepool(), *pods, types=[found]).launches
+    assert (launch.price, launch.considered, launch.feasible) == (1.0, 1, 1)
+
+
+def test_a_limit_holds_whichever_machine_is_bought_of_a_type() -> None:
+    mixed = make_instance_type("mixed", offerings=[bought(1.0), bought(0.5, "zone-b", devices=4)])
+    plain = make_instance_type("plain", offerings=[bought(2.0)])
+    pool = make_nodepool(limits={DEVICE: "3"})
+    assert names(plan_of(pool, make_pod(), types=[mixed, plain])) == ["plain"]

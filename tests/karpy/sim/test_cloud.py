@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from karpy import labels
+from karpy.cloud.instancetype import Offering
 from karpy.cloud.provider import CloudProvider, Defaulting, ProviderContext
 from karpy.errors import CreateFailed, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.requirements import Requirement, Requirements
+from karpy.resources import Resources
 from karpy.sim.clock import VirtualClock
 from karpy.sim.cloud import SimCloud, create_provider
 from karpy.sim.generic import GenericModel
@@ -48,6 +51,19 @@ def test_the_cheapest_allowed_offering_is_launched() -> None:
     assert instance.labels[labels.CAPACITY_TYPE] == "spot"
     assert instance.labels[labels.INSTANCE_TYPE] == "c-1x-amd64"
     assert it.cloud.cost_per_hour() == pytest.approx((0.025 + 0.002) * 0.7)
+
+
+def test_it_launches_what_the_choices_say_is_cheapest_and_charges_its_own_price() -> None:
+    it = Setup()
+    listed = it.cloud.instance_types(POOL, NODE_CLASS).by_name("c-4x-amd64")
+    assert listed is not None
+    dear = Offering("sim-1a", "on-demand", 9.0, capacity_override=Resources({"acme.com/gpu": 2}))
+    wished = attrs.evolve(listed, offerings=(dear, Offering("sim-1b", "on-demand", 8.0)))
+    machine = it.cloud.machine(it.cloud.create(NodeClaim(name="a"), NODE_CLASS, [wished]).provider_id)
+    assert machine is not None
+    assert (machine.offering.zone, machine.price) == ("sim-1b", pytest.approx(0.108))
+    given = it.cloud.create(NodeClaim(name="b"), NODE_CLASS, [attrs.evolve(wished, offerings=(dear,))])
+    assert given.allocatable["acme.com/gpu"] == 2
 
 
 def test_launching_twice_for_one_claim_launches_once() -> None:

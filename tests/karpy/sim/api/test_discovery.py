@@ -8,7 +8,7 @@ from karpy.sim.apiserver import ApiServer
 def test_stable_versions_are_preferred(server: ApiServer) -> None:
     for crd in core_crds():
         server.install_crd(crd)
-    assert Discovery(server.registry).groups()["karpenter.sh"] == ["v1", "v1beta1", "v1alpha5"]
+    assert Discovery(server.registry).groups()["karpenter.sh"] == ["v1", "v1beta1", "v1alpha5", "v1alpha1"]
 
 
 def test_a_resource_is_listed_with_its_names_and_subresources(server: ApiServer) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 from karpy.objects import kinds
-from karpy.objects.watchevent import EventType
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import pods, status, template, workload, world_with_nodes
 
@@ -37,15 +36,13 @@ def test_the_highest_goes_first() -> None:
     world = world_with_nodes(3)
     world.apply([stateful()])
     world.run(30)
-    gone: list[str] = []
-    ends = EventType.DELETED
-    world.subscribe(
-        kinds.POD, lambda event: gone.append(event.object["metadata"]["name"]) if event.type is ends else None
-    )
+    told: list[tuple[str, str]] = []
+    world.subscribe(kinds.POD, lambda event: told.append((event.object["metadata"]["name"], event.type.name)))
+    told.clear()  # what was there already is told first
     world.api.patch(kinds.STATEFUL_SET, "db", {"spec": {"replicas": 1}}, "default")
-    world.run(80)
-    assert gone == ["db-2", "db-1"]
+    world.run(20)
     assert names(world) == ["db-0"]
+    assert told == [("db-2", "MODIFIED"), ("db-2", "DELETED"), ("db-1", "MODIFIED"), ("db-1", "DELETED")]
 
 
 def test_a_lost_pod_returns_under_its_name() -> None:

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from karpy import labels
+from karpy.clock import SystemClock
+from karpy.cloud.instancetype import InstanceTypes
+from karpy.cloud.provider import ProviderContext, RawNodeClass
+from karpy.cloud.routing import Clouds
+from karpy.errors import Throttled
+from karpy.objects.nodeoverlay import InvalidOverlay
+from karpy.objects.nodepool import NodePool
+from karpy.settings import Settings
+from karpy.sim.cloud import create_provider
+from karpy.sim.generic import NODE_CLASS
+from karpy.state.catalogs import current_types, with_catalog
+from karpy.state.cluster import ClusterState
+from karpy.testing import make_overlay, selector
+from tests.karpy.controllers.stage import pool
+from tests.karpy.sim import manifests
+
+ON = Settings(node_overlay=True)
+CHEAP = make_overlay("cheap", price="0.001", requirements=[selector(labels.INSTANCE_TYPE, "In", "m-8x-amd64")])
+
+
+class Cloud:
+    """The made-up cloud, of which some pools cannot be told what it sells."""
+
+    def __init__(self) -> None:
+        self._real = create_provider(ProviderContext(clock=SystemClock()))
+        self.down: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def instance_types(self, asking: NodePool, node_class: RawNodeClass) -> InstanceTypes:
+        if asking.name in self.down:
+            raise Throttled("not now")
+        return self._real.instance_types(asking, node_class)
+
+
+class Setup:
+    def __init__(self, *objects: Mapping[str, Any]) -> None:
+        self.cloud = Cloud()
+        self.clouds = Clouds([self.cloud])
+        self.state = ClusterState.of([manifests.NODE_CLASS, *(objects or (pool(), CHEAP))], (NODE_CLASS,))
+
+    def types(self, name: str = "default", settings: Settings = ON) -> InstanceTypes:
+        return with_catalog(self.state.snapshot(), self.clouds, settings)[1].types[name]
+
+
+def price(types: InstanceTypes, name: str = "m-8x-amd64") -> float:
+    found = types.by_name(name)
+    assert found is not None
+    return found.offerings[0].price
+
+
+def test_the_state_keeps_overlays_by_name_with_those_that_cannot_be_read() -> None:
+    bad = make_overlay("bad", price="cheap")
+    state = Setup(pool(), CHEAP, bad).state
+    assert [overlay.name for overlay in state.snapshot().overlays] == ["bad", "cheap"]
+    assert isinstance(state.overlay("bad"), InvalidOverlay)
+    assert state.unreadable == {}
+
+
+def test_overlays_count_only_behind_their_feature_gate() -> None:
+    it = Setup()
+    plain = price(it.types(settings=Settings()))
+    assert plain > 0.1
+    assert price(with_catalog(it.state.snapshot(), it.clouds)[1].types["default"]) == plain
+    assert price(it.types()) == 0.001
+
+
+def test_without_overlays_a_pool_has_the_catalog_of_its_cloud() -> None:
+    it = Setup(pool())
+    assert it.types() is it.types(settings=Settings())
+
+
+def test_a_catalog_is_the_same_object_until_the_overlays_or_what_the_cloud_sells_changes() -> None:
+    it = Setup()
+    first = it.types()
+    assert it.types() is first
+    (found,) = (each for each in it.state.pools() if each.name == "default")
+    assert current_types(it.state, found, it.clouds, ON) is first
+    it.cloud.set_price("c-1x-amd64", "sim-1a", "spot", 0.5)
+    assert it.types() is not first
+    assert price(it.types()) == 0.001
+
+
+@pytest.mark.core("CORE-736", "CORE-737")
+def test_a_pool_whose_catalog_cannot_be_had_is_passed_over_and_comes_back() -> None:
+    it = Setup(pool("a"), pool("b"), CHEAP)
+    it.cloud.down.add("a")
+    assert (len(it.types("a")), price(it.types("b"))) == (0, 0.001)
+    it.cloud.down.clear()
+    assert price(it.types("a")) == 0.001
+    assert it.types("a") is it.types("b")
+
+
+def test_a_claim_is_launched_from_what_it_was_planned_with() -> None:
+    it = Setup()
+    (found,) = it.state.pools()
+    assert current_types(it.state, found, it.clouds, ON) is it.types()
+    plain = current_types(it.state, found, it.clouds, Settings())
+    assert plain is it.types(settings=Settings())
