@@ -9,6 +9,7 @@ Source: Kubernetes node-selector operators, with Karpenter's rules for bounds, u
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -216,6 +217,12 @@ class Requirement:
         return f"Requirement({self})"
 
 
+@functools.lru_cache(maxsize=65_536)
+def _pinned(key: str, value: str) -> Requirement:
+    """The one value; the nodes of a cluster have most of their labels in common."""
+    return Requirement.in_(key, value)
+
+
 def _as_integer(value: str) -> int | None:
     """As Go's strconv.Atoi: an optional sign and decimal digits, within 64 bits."""
     digits = value[1:] if value[:1] in ("+", "-") else value
@@ -288,7 +295,7 @@ class Requirements(Mapping[str, Requirement]):
     @classmethod
     def from_labels(cls, given: Mapping[str, str]) -> Requirements:
         """One In requirement per label."""
-        return cls(Requirement.in_(key, value) for key, value in given.items())
+        return cls(_pinned(key, value) for key, value in given.items())
 
     @classmethod
     def from_selectors(cls, selectors: Iterable[Mapping[str, Any]]) -> Requirements:

@@ -16,6 +16,7 @@ from karpy.taints import DISRUPTED, Toleration, untolerated
 __all__ = [
     "Affinity",
     "Container",
+    "Likeness",
     "NodeSelectorTerm",
     "Pod",
     "PodSpec",
@@ -202,6 +203,10 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
+Likeness = tuple[str, frozenset[tuple[str, str]]]
+"""A namespace and labels."""
+
+
 class Pod(Wire, frozen=True, gc=True, dict=True):
     """A pod: what it asks for, where it runs, how it is. What is worked out from it is remembered on it."""
 
@@ -220,6 +225,11 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
             return pod_requests(self.spec, self.status)
         except InvalidObject as error:
             raise error.at(path="spec", object_name=f"Pod/{self.key}") from None
+
+    @functools.cached_property
+    def likeness(self) -> Likeness:
+        """All that selectors see of it: pods that are alike in this are told apart by none."""
+        return self.metadata.namespace, frozenset((self.metadata.labels or {}).items())
 
     @property
     def is_terminal(self) -> bool:

@@ -5,24 +5,29 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, TypeVar
 
 from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
+from karpy.objects.lists import Found, read_objects
 from karpy.objects.meta import decode
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.objects.pod import Pod
+from karpy.objects.sharing import Sharing
 from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.state.machines import Machines
 from karpy.state.pools import Pools
 from karpy.state.snapshot import InvalidPool, Snapshot, Storage
+from karpy.state.stores import InOrder, Store
 
 __all__ = ["ClusterState"]
+
+T = TypeVar("T")
 
 
 class ClusterState:
@@ -55,47 +60,52 @@ class ClusterState:
         self._unreadable: dict[tuple[Kind, str], InvalidObject] = {}
         self._machines = Machines()
         self._pools = Pools(node_class_kinds)
+        self._sharing = Sharing()
         self._pods: dict[str, Pod] = {}
-        self._pending: dict[str, Pod] = {}
-        self._assignments: dict[str, str] = {}
-        self._daemon_sets: dict[str, DaemonSet] = {}
-        self._budgets: dict[str, PodDisruptionBudget] = {}
-        self._claimed: dict[str, PersistentVolumeClaim] = {}
-        self._volumes: dict[str, PersistentVolume] = {}
-        self._storage_classes: dict[str, StorageClass] = {}
-        self._csi_nodes: dict[str, CSINode] = {}
-        self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._pending: InOrder[str, Pod] = InOrder()
+        self._assignments: Store[str, str] = Store()
+        self._daemon_sets: InOrder[str, DaemonSet] = InOrder()
+        self._budgets: InOrder[str, PodDisruptionBudget] = InOrder()
+        self._claimed: Store[str, PersistentVolumeClaim] = Store()
+        self._volumes: Store[str, PersistentVolume] = Store()
+        self._storage_classes: Store[str, StorageClass] = Store()
+        self._attach_limits: Store[str, Mapping[str, int]] = Store()
+        self._namespaces: Store[str, Mapping[str, str]] = Store()
         self._snapshot: Snapshot | None = None
         # Kinds that are only kept: where, and as what.
-        self._plain: Mapping[Kind, tuple[dict[str, Any], type[Any]]] = {
+        self._plain: Mapping[Kind, tuple[Store[str, Any] | InOrder[str, Any], type[Any]]] = {
             kinds.POD_DISRUPTION_BUDGET: (self._budgets, PodDisruptionBudget),
             kinds.PERSISTENT_VOLUME_CLAIM: (self._claimed, PersistentVolumeClaim),
             kinds.PERSISTENT_VOLUME: (self._volumes, PersistentVolume),
             kinds.STORAGE_CLASS: (self._storage_classes, StorageClass),
-            kinds.CSI_NODE: (self._csi_nodes, CSINode),
         }
 
     @classmethod
     def of(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
-        """The state of a cluster that holds exactly these objects; kinds that do not matter are skipped."""
-        state = cls(node_class_kinds)
-        by_name = {(kind.group, kind.kind): kind for kind in (*cls.KINDS, *node_class_kinds)}
-        for obj in objects:
-            group = str(obj.get("apiVersion", "")).rpartition("/")[0]
-            kind = by_name.get((group, str(obj.get("kind", ""))))
-            if kind is not None:
-                state.apply(WatchEvent(EventType.ADDED, kind, obj))
-        if state._unreadable:
-            raise next(iter(state._unreadable.values()))
-        return state
+        """The state of a cluster that holds exactly these objects; kinds that do not matter are skipped.
+
+        Raises:
+            InvalidObject: one of them cannot be read.
+        """
+        return _filled(cls(node_class_kinds), (_found(obj) for obj in objects))
+
+    @classmethod
+    def of_json(cls, documents: Iterable[bytes], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
+        """As `of`, from JSON as the API server sends it: lists, page by page, or single objects.
+
+        Raises:
+            InvalidObject: one of them cannot be read.
+        """
+        return _filled(cls(node_class_kinds), (found for each in documents for found in read_objects(each)))
 
     # Taking in
 
     def apply(self, event: WatchEvent) -> None:
-        """Take in one event (its object is raw JSON). O(1); unreadable objects are remembered in `unreadable` and skipped."""
-        metadata = event.object["metadata"]
-        name = metadata["name"]
-        key = f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
+        """Take in one event, whose object is raw JSON, or decoded if it is of a kind of `karpy.objects` that is decoded as a whole.
+
+        O(1); unreadable objects are remembered in `unreadable` and skipped.
+        """
+        key = _key(event.object)
         gone = event.type is EventType.DELETED
         with self._lock:
             self._changed()
@@ -118,52 +128,53 @@ class ClusterState:
                 self._changed()
                 self._take_claim(name, None)
 
-    def _take(self, kind: Kind, key: str, raw: Mapping[str, Any] | None) -> None:
+    def _take(self, kind: Kind, key: str, obj: Any) -> None:
         if kind == kinds.POD:
-            self._take_pod(key, None if raw is None else decode(raw, Pod))
+            self._take_pod(key, _read(obj, Pod))
         elif kind == kinds.NODE:
-            self._machines.take_node(key, None if raw is None else decode(raw, Node))
+            self._machines.take_node(key, _read(obj, Node))
         elif kind == kinds.NODE_CLAIM:
-            self._take_claim(key, None if raw is None else NodeClaim.from_dict(raw))
+            self._take_claim(key, None if obj is None else NodeClaim.from_dict(obj))
         elif kind == kinds.DAEMON_SET:
-            self._take_daemon_set(key, None if raw is None else decode(raw, DaemonSet))
+            self._take_daemon_set(key, _read(obj, DaemonSet))
+        elif kind == kinds.CSI_NODE:
+            node = _read(obj, CSINode)
+            self._attach_limits.put(key, None if node is None else node.limits)
         elif kind in self._plain:
             store, type_ = self._plain[kind]
-            _put(store, key, None if raw is None else decode(raw, type_))
+            store.put(key, _read(obj, type_))
         elif kind == kinds.NAMESPACE:
-            _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
+            self._namespaces.put(key, None if obj is None else dict(obj["metadata"].get("labels") or {}))
         else:
-            self._pools.take(kind, key, raw)
+            self._pools.take(kind, key, obj)
 
-    def _take_pod(self, key: str, pod: Pod | None) -> None:
+    def _take_pod(self, key: str, read: Pod | None) -> None:
         old = self._pods.get(key)
-        if pod is not None:
-            pod.requests  # noqa: B018  (read here, so that a pod that cannot be read is refused at the door)
+        pod = None if read is None else self._sharing.pod(read)
         if old is not None:
-            self._pending.pop(key, None)
             if pod is None or pod.metadata.uid != old.metadata.uid:
-                self._assignments.pop(old.metadata.uid, None)
+                self._assignments.put(old.metadata.uid, None)
             if old.spec.node_name:
                 self._machines.unbind(key, old.spec.node_name)
+        self._pending.put(key, pod if pod is not None and pod.is_provisionable else None)
         if pod is None:
             self._pods.pop(key, None)
             return
         self._pods[key] = pod
         if pod.spec.node_name and not pod.is_terminal:
-            self._assignments.pop(pod.metadata.uid, None)
+            self._assignments.put(pod.metadata.uid, None)
             self._machines.bind(key, pod)
-        elif pod.is_provisionable:
-            self._pending[key] = pod
 
     def _take_daemon_set(self, key: str, daemon_set: DaemonSet | None) -> None:
         if daemon_set is not None:
-            daemon_set.to_pod().requests  # noqa: B018  (as for pods)
-        _put(self._daemon_sets, key, daemon_set)
+            daemon_set.to_pod().requests  # noqa: B018  (read here, so that one that cannot be read is refused at the door)
+        self._daemon_sets.put(key, daemon_set)
 
     def _take_claim(self, name: str, claim: NodeClaim | None) -> None:
         self._machines.take_claim(name, claim)
         if claim is None:
-            self._assignments = {uid: held for uid, held in self._assignments.items() if held != name}
+            for uid in [uid for uid, held in self._assignments.picture().items() if held == name]:
+                self._assignments.put(uid, None)
 
     # Decisions that are under way
 
@@ -246,26 +257,46 @@ class ClusterState:
         return Snapshot(
             version=self._version,
             nodes=self._machines.views(),
-            pending=tuple(self._pending[key] for key in sorted(self._pending)),
+            pending=self._pending.picture(),
             pools=self._pools.valid(),
             invalid_pools=self._pools.invalid(),
             node_classes=self._pools.node_classes(),
-            daemon_sets=tuple(self._daemon_sets[key] for key in sorted(self._daemon_sets)),
-            budgets=tuple(self._budgets[key] for key in sorted(self._budgets)),
-            assignments=dict(self._assignments),
-            namespaces=dict(self._namespaces),
+            daemon_sets=self._daemon_sets.picture(),
+            budgets=self._budgets.picture(),
+            assignments=self._assignments.picture(),
+            namespaces=self._namespaces.picture(),
             storage=Storage(
-                claims=dict(self._claimed),
-                volumes=dict(self._volumes),
-                classes=dict(self._storage_classes),
-                limits={name: node.limits for name, node in self._csi_nodes.items()},
+                claims=self._claimed.picture(),
+                volumes=self._volumes.picture(),
+                classes=self._storage_classes.picture(),
+                limits=self._attach_limits.picture(),
             ),
         )
 
 
-def _put(store: dict[Any, Any], key: Any, value: Any) -> None:
-    """Store the value, or remove the key when there is none."""
-    if value is None:
-        store.pop(key, None)
-    else:
-        store[key] = value
+def _filled(state: ClusterState, objects: Iterable[Found]) -> ClusterState:
+    by_name = {(kind.group, kind.kind): kind for kind in (*state.KINDS, *state.node_class_kinds)}
+    for found in objects:
+        kind = by_name.get((found.group, found.kind))
+        if kind is not None:
+            state.apply(WatchEvent(EventType.ADDED, kind, found.object))
+    for error in state.unreadable.values():
+        raise error
+    return state
+
+
+def _found(obj: Mapping[str, Any]) -> Found:
+    return Found(str(obj.get("apiVersion", "")).rpartition("/")[0], str(obj.get("kind", "")), obj)
+
+
+def _key(obj: Any) -> str:
+    """``namespace/name`` of an object, raw or decoded; the name alone where it has no namespace."""
+    if not isinstance(obj, Mapping):
+        key: str = obj.metadata.key
+        return key
+    metadata = obj["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+
+
+def _read(obj: Any, type_: type[T]) -> T | None:
+    return obj if obj is None or isinstance(obj, type_) else decode(obj, type_)

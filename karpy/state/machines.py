@@ -12,9 +12,15 @@ from karpy.objects.nodepool import at
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.state.providerids import ByProviderId
-from karpy.state.snapshot import NodeView
+from karpy.state.snapshot import Nodes, NodeView
+from karpy.state.stores import InOrder
 
 __all__ = ["Machines"]
+
+_Key = tuple[bool, str]
+"""What a machine is known by: its claim's name (with True), or its node's where it has no claim."""
+
+_Order = tuple[bool, str, str]
 
 
 class Machines:
@@ -28,7 +34,11 @@ class Machines:
         self._pods_on: dict[str, dict[str, Pod]] = {}
         self._marked: set[str] = set()
         self._nominated: dict[str, float] = {}
-        self._views: dict[str, NodeView] = {}
+        self._views: dict[_Key, NodeView] = {}
+        self._stale: set[_Key] = set()
+        self._in_order: InOrder[_Order, NodeView] = InOrder()
+        self._leaving: InOrder[_Order, NodeView] = InOrder()
+        self._nodes_in_order = Nodes()
 
     # Taking in
 
@@ -41,7 +51,7 @@ class Machines:
         if node is not None:
             _check_readable(node)
         old = self._nodes.pop(name, None)
-        self._views.pop(f"node/{name}", None)
+        self._stale.add(_node_key(name))
         if old is not None:
             self._node_names.remove(old.spec.provider_id, name)
             self._forget_machine(old.spec.provider_id)
@@ -56,7 +66,7 @@ class Machines:
         if old is not None and claim is not None and _is_older(claim.metadata, old.metadata):
             return  # the watch is behind what a controller wrote and took in itself
         self._claims.pop(name, None)
-        self._views.pop(name, None)
+        self._stale.add(_claim_key(name))
         if old is not None:
             self._claim_names.remove(old.provider_id, name)
             self._forget_machine(old.provider_id)
@@ -95,24 +105,24 @@ class Machines:
     def nominate(self, claim: str, until: float) -> None:
         """Pods were planned onto this claim: it is kept at least so long."""
         self._nominated[claim] = max(until, self._nominated.get(claim, 0.0))
-        self._views.pop(claim, None)
+        self._stale.add(_claim_key(claim))
 
     def _change(self, claims: Iterable[str], change: Callable[[str], None]) -> None:
         for name in claims:
             change(name)
-            self._views.pop(name, None)
+            self._stale.add(_claim_key(name))
 
     def _forget_machine(self, provider_id: str) -> None:
         """Of everything that this machine is known as: by its claim's name, or by its node's where it has no claim."""
         for name in self._claim_names.all(provider_id):
-            self._views.pop(name, None)
+            self._stale.add(_claim_key(name))
         for name in self._node_names.all(provider_id):
-            self._views.pop(f"node/{name}", None)
+            self._stale.add(_node_key(name))
 
     def _forget_node(self, name: str) -> None:
         node = self._nodes.get(name)
         if node is not None:
-            self._views.pop(f"node/{name}", None)
+            self._stale.add(_node_key(name))
             self._forget_machine(node.spec.provider_id)
 
     # Giving out
@@ -133,32 +143,60 @@ class Machines:
         """The pods that take room on this node."""
         return tuple(self._pods_on.get(node_name, {}).values())
 
-    def views(self) -> tuple[NodeView, ...]:
-        """Every machine once."""
-        return tuple(sorted(self._all_views(), key=_order))
+    def views(self) -> Nodes:
+        """Every machine once, initialized ones first, then by name."""
+        if self._stale:
+            for key in self._stale:
+                self._renew(key)
+            self._stale.clear()
+            self._nodes_in_order = Nodes(self._in_order.picture())
+            self._nodes_in_order.leaving = self._leaving.picture()
+        return self._nodes_in_order
 
-    def _all_views(self) -> Iterable[NodeView]:
-        for name, claim in self._claims.items():
-            yield self._view(name, claim, self.node_by_provider_id(claim.provider_id))
-        for name, node in self._nodes.items():
-            if self.claim_by_provider_id(node.spec.provider_id) is None:
-                yield self._view(f"node/{name}", None, node)
+    def _renew(self, key: _Key) -> None:
+        """Look at one machine again."""
+        old, new = self._views.pop(key, None), self._view(key)
+        if old is not None:
+            self._place(old, None)
+        if new is not None:
+            self._views[key] = new
+            self._place(new, new)
 
-    def _view(self, key: str, claim: NodeClaim | None, node: Node | None) -> NodeView:
-        view = self._views.get(key)
-        if view is None:
-            view = NodeView(
-                node=node,
-                claim=claim,
-                pods=() if node is None else self.pods_on(node.name),
-                marked_for_deletion=key in self._marked,
-                nominated_until=self._nominated.get(key, 0.0),
-            )
-            self._views[key] = view
-        return view
+    def _place(self, view: NodeView, here: NodeView | None) -> None:
+        """What is to stand where this view belongs."""
+        order = _order(view)
+        self._in_order.put(order, here)
+        self._leaving.put(order, here if view.is_leaving else None)
+
+    def _view(self, key: _Key) -> NodeView | None:
+        is_claim, name = key
+        if is_claim:
+            claim = self._claims.get(name)
+            node = None if claim is None else self.node_by_provider_id(claim.provider_id)
+        else:
+            claim, node = None, self._nodes.get(name)
+            if node is not None and self.claim_by_provider_id(node.spec.provider_id) is not None:
+                return None  # it is the claim's
+        if claim is None and node is None:
+            return None
+        return NodeView(
+            node=node,
+            claim=claim,
+            pods=() if node is None else self.pods_on(node.name),
+            marked_for_deletion=is_claim and name in self._marked,
+            nominated_until=self._nominated.get(name, 0.0) if is_claim else 0.0,
+        )
 
 
-def _order(view: NodeView) -> tuple[bool, str, str]:
+def _claim_key(name: str) -> _Key:
+    return (True, name)
+
+
+def _node_key(name: str) -> _Key:
+    return (False, name)
+
+
+def _order(view: NodeView) -> _Order:
     """Initialized machines first, then by name; a node and a claim may have the same one."""
     return (not view.is_initialized, view.name, view.claim.name if view.claim is not None else "")
 

@@ -13,6 +13,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.objects.provisioner import provisioner_to_pool
 from karpy.state.snapshot import InvalidPool
+from karpy.state.stores import Store
 
 __all__ = ["Pools"]
 
@@ -27,33 +28,33 @@ class Pools:
 
     def __init__(self, node_class_kinds: tuple[Kind, ...]) -> None:
         self._node_class_kinds = node_class_kinds
-        self._pools: dict[tuple[Kind, str], NodePool | InvalidPool] = {}
-        self._classes: dict[NodeClassRef, Mapping[str, Any]] = {}
+        self._pools: Store[tuple[Kind, str], NodePool | InvalidPool] = Store()
+        self._classes: Store[NodeClassRef, Mapping[str, Any]] = Store()
         self._resolved: tuple[NodePool, ...] | None = None
 
     def take(self, kind: Kind, name: str, raw: Mapping[str, Any] | None) -> None:
         """This pool or node class is so now; None: it is gone. A Provisioner with an inline provider is both."""
         self._resolved = None
         if kind in _READERS:
-            _put(self._pools, (kind, name), None if raw is None else _read(kind, name, raw))
+            self._pools.put((kind, name), None if raw is None else _read(kind, name, raw))
         if kind in self._node_class_kinds:
-            _put(self._classes, NodeClassRef(kind.group, kind.kind, name), raw)
+            self._classes.put(NodeClassRef(kind.group, kind.kind, name), raw)
 
     def valid(self) -> tuple[NodePool, ...]:
         """The pools that can be read, in the order in which they are tried, each with its node class named in full."""
         if self._resolved is None:
-            found = (self._resolve(pool) for pool in self._pools.values() if isinstance(pool, NodePool))
+            found = (self._resolve(pool) for pool in self._pools.picture().values() if isinstance(pool, NodePool))
             self._resolved = tuple(sorted(found, key=lambda pool: pool.order))
         return self._resolved
 
     def invalid(self) -> tuple[InvalidPool, ...]:
-        return tuple(pool for pool in self._pools.values() if isinstance(pool, InvalidPool))
+        return tuple(pool for pool in self._pools.picture().values() if isinstance(pool, InvalidPool))
 
     def node_class(self, ref: NodeClassRef) -> Mapping[str, Any] | None:
         return self._classes.get(ref)
 
     def node_classes(self) -> Mapping[NodeClassRef, Mapping[str, Any]]:
-        return dict(self._classes)
+        return self._classes.picture()
 
     def _kinds_for(self, pool: NodePool) -> tuple[Kind, ...]:
         """Node class kinds in the order in which a bare name is looked up: first those of the cloud whose labels the pool asks
@@ -78,7 +79,9 @@ class Pools:
         ]
         if not fitting:
             return pool
-        return attrs.evolve(pool, node_class=next((ref for ref in fitting if ref in self._classes), fitting[0]))
+        return attrs.evolve(
+            pool, node_class=next((ref for ref in fitting if self._classes.get(ref) is not None), fitting[0])
+        )
 
 
 def _read(kind: Kind, name: str, raw: Mapping[str, Any]) -> NodePool | InvalidPool:
@@ -86,10 +89,3 @@ def _read(kind: Kind, name: str, raw: Mapping[str, Any]) -> NodePool | InvalidPo
         return _READERS[kind](raw)
     except InvalidObject as error:
         return InvalidPool(name, kind, raw, error)
-
-
-def _put(store: dict[Any, Any], key: Any, value: Any) -> None:
-    if value is None:
-        store.pop(key, None)
-    else:
-        store[key] = value

@@ -6,7 +6,8 @@ Pictures share the views of machines that did not change between them, so little
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -18,14 +19,14 @@ from karpy.objects.kinds import Kind
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import INSTANCE_TERMINATING, NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool
-from karpy.objects.pod import Pod
+from karpy.objects.pod import Likeness, Pod
 from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.requirements import Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.taints import Taint, is_ephemeral
 
-__all__ = ["InvalidPool", "NodeView", "Snapshot", "Storage"]
+__all__ = ["InvalidPool", "NodeView", "Nodes", "Snapshot", "Storage"]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -41,7 +42,7 @@ class NodeView:
     pods: tuple[Pod, ...] = ()
     marked_for_deletion: bool = False
     nominated_until: float = 0.0
-    # Worked out once, when the view is made: decisions ask for these many times.
+    # Worked out when the view is made, since every picture asks for it.
     name: str = attrs.field(init=False)
     """The node's name, or the claim's before it has joined."""
     provider_id: str = attrs.field(init=False)
@@ -50,14 +51,7 @@ class NodeView:
     is_leaving: bool = attrs.field(init=False)
     """Marked, or being deleted: nothing new is placed here, and its pods want another place."""
     labels: Mapping[str, str] = attrs.field(init=False)
-    requirements: Requirements = attrs.field(init=False)
     taints: tuple[Taint, ...] = attrs.field(init=False)
-    capacity: Resources = attrs.field(init=False)
-    allocatable: Resources = attrs.field(init=False)
-    used: Resources = attrs.field(init=False)
-    daemon_used: Resources = attrs.field(init=False)
-    available: Resources = attrs.field(init=False)
-    """What is left for pods; daemons that are still to come are not taken off."""
 
     def __attrs_post_init__(self) -> None:
         derive = object.__setattr__
@@ -69,13 +63,44 @@ class NodeView:
         derive(self, "name", _name(self))
         derive(self, "provider_id", (node.spec.provider_id if node is not None else "") or _provider_id(claim))
         derive(self, "labels", _labels(self))
-        derive(self, "requirements", Requirements.from_labels(self.labels))
         derive(self, "taints", _taints(self))
-        derive(self, "capacity", _capacity(self))
-        derive(self, "allocatable", _allocatable(self))
-        derive(self, "used", total(pod.requests for pod in self.pods))
-        derive(self, "daemon_used", total(pod.requests for pod in self.pods if pod.is_owned_by_daemon_set))
-        derive(self, "available", self.allocatable - self.used)
+
+    # Worked out when a decision first asks.
+
+    @functools.cached_property
+    def requirements(self) -> Requirements:
+        return Requirements.from_labels(self.labels)
+
+    @functools.cached_property
+    def capacity(self) -> Resources:
+        return _capacity(self)
+
+    @functools.cached_property
+    def allocatable(self) -> Resources:
+        return _allocatable(self)
+
+    @functools.cached_property
+    def used(self) -> Resources:
+        return total(pod.requests for pod in self.pods)
+
+    @functools.cached_property
+    def daemon_used(self) -> Resources:
+        return total(pod.requests for pod in self.pods if pod.is_owned_by_daemon_set)
+
+    @functools.cached_property
+    def available(self) -> Resources:
+        """What is left for pods; daemons that are still to come are not taken off."""
+        return self.allocatable - self.used
+
+    @functools.cached_property
+    def likenesses(self) -> Mapping[Likeness, int]:
+        """How many of the active pods are alike in all that selectors see."""
+        return Counter(pod.likeness for pod in self.pods if pod.is_active)
+
+    @functools.cached_property
+    def keeping_apart(self) -> tuple[Pod, ...]:
+        """The active pods that refuse to be where certain others are."""
+        return tuple(pod for pod in self.pods if _keeps_apart(pod) and pod.is_active)
 
     @property
     def pool(self) -> str:
@@ -88,6 +113,11 @@ class NodeView:
     @property
     def reschedulable_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for pod in self.pods if pod.is_reschedulable)
+
+
+def _keeps_apart(pod: Pod) -> bool:
+    anti = pod.spec.affinity.pod_anti_affinity if pod.spec.affinity is not None else None
+    return anti is not None and bool(anti.required)
 
 
 def _name(view: NodeView) -> str:
@@ -111,8 +141,9 @@ def _is_leaving(view: NodeView) -> bool:
 
 def _labels(view: NodeView) -> Mapping[str, str]:
     if view.node is not None and view.is_registered:
+        own = view.node.labels
         # A node without the label still is that host.
-        return {labels.HOSTNAME: view.node.name, **view.node.labels}
+        return own if labels.HOSTNAME in own else {labels.HOSTNAME: view.node.name, **own}
     return view.claim.labels if view.claim is not None else {}
 
 
@@ -147,6 +178,27 @@ def _fill(reported: Mapping[str, Any] | None, expected: Resources, view: NodeVie
     if view.is_initialized:
         return amounts
     return Resources({**expected, **{name: amount for name, amount in amounts.items() if amount}})
+
+
+class Nodes(tuple[NodeView, ...]):  # noqa: SLOT001  (what is remembered needs a place)
+    """Views in their order. What is looked up in them is remembered as long as they are."""
+
+    @functools.cached_property
+    def leaving(self) -> tuple[NodeView, ...]:
+        return tuple(view for view in self if view.is_leaving)
+
+    @functools.cached_property
+    def by_name(self) -> Mapping[str, NodeView]:
+        """The first of each name."""
+        return {view.name: view for view in reversed(self)}
+
+    @functools.cached_property
+    def by_claim(self) -> Mapping[str, NodeView]:
+        return {view.claim.name: view for view in reversed(self) if view.claim is not None}
+
+
+def _nodes(views: Iterable[NodeView]) -> Nodes:
+    return views if isinstance(views, Nodes) else Nodes(views)
 
 
 @attrs.frozen
@@ -184,7 +236,7 @@ class Snapshot:
     """
 
     version: int = 0
-    nodes: tuple[NodeView, ...] = ()
+    nodes: Nodes = attrs.field(default=Nodes(), converter=_nodes)
     pending: tuple[Pod, ...] = ()
     pools: tuple[NodePool, ...] = ()
     invalid_pools: tuple[InvalidPool, ...] = ()
@@ -208,13 +260,18 @@ class Snapshot:
 
         return ClusterState.of(objects, tuple(node_class_kinds)).snapshot()
 
-    @functools.cached_property
-    def _by_name(self) -> Mapping[str, NodeView]:
-        return {view.name: view for view in reversed(self.nodes)}
+    @classmethod
+    def from_json(cls, documents: Iterable[bytes], node_class_kinds: Iterable[Kind] = ()) -> Snapshot:
+        """As `from_objects`, from JSON as the API server sends it: lists, page by page or whole, or single objects.
 
-    @functools.cached_property
-    def _by_claim(self) -> Mapping[str, NodeView]:
-        return {view.claim.name: view for view in reversed(self.nodes) if view.claim is not None}
+        Nothing is made of what karpy does not read, so this is many times faster and smaller.
+
+        Raises:
+            InvalidObject: an object, or a document, cannot be read.
+        """
+        from karpy.state.cluster import ClusterState
+
+        return ClusterState.of_json(documents, tuple(node_class_kinds)).snapshot()
 
     @functools.cached_property
     def to_place(self) -> tuple[Pod, ...]:
@@ -222,23 +279,34 @@ class Snapshot:
 
         A pod that nothing may evict stays where it is until it ends, so no place is looked for (core specification 3.1).
         """
-        leaving = (pod for view in self.nodes if view.is_leaving for pod in view.reschedulable_pods)
+        leaving = (pod for view in self.nodes.leaving for pod in view.reschedulable_pods)
         return (*self.pending, *(pod for pod in leaving if self._may_be_evicted(pod)))
 
     def _may_be_evicted(self, pod: Pod) -> bool:
         """Now or later: no annotation forbids it, nor a budget, nor that several budgets are about it."""
         if pod.is_do_not_disrupt or pod.tolerates_disruption:
             return not pod.is_do_not_disrupt
-        held = [budget for budget in self.budgets if budget.selects(pod)]
+        held = self.budgets_of(pod)
         return len(held) < 2 and not any(budget.never_lets_go(pod) for budget in held)
+
+    @functools.cached_property
+    def _budgets_in(self) -> Mapping[str, Sequence[PodDisruptionBudget]]:
+        by_namespace: dict[str, list[PodDisruptionBudget]] = {}
+        for budget in self.budgets:
+            by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
+        return by_namespace
+
+    def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
+        """The budgets that are about this pod."""
+        return [budget for budget in self._budgets_in.get(pod.metadata.namespace, ()) if budget.selects(pod)]
 
     def node(self, name: str) -> NodeView | None:
         """The view of this name: a node's, or a claim's that has not joined."""
-        return self._by_name.get(name)
+        return self.nodes.by_name.get(name)
 
     def machine(self, claim: str) -> NodeView | None:
         """The view of the machine that this claim stands for."""
-        return self._by_claim.get(claim)
+        return self.nodes.by_claim.get(claim)
 
     def pool(self, name: str) -> NodePool | None:
         return next((pool for pool in self.pools if pool.name == name), None)
@@ -246,4 +314,4 @@ class Snapshot:
     def without(self, names: Iterable[str]) -> Snapshot:
         """The same cluster if these nodes were gone; all else is shared."""
         gone = frozenset(names)
-        return attrs.evolve(self, nodes=tuple(view for view in self.nodes if view.name not in gone))
+        return attrs.evolve(self, nodes=Nodes(view for view in self.nodes if view.name not in gone))
