@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -30,7 +30,9 @@ _DECODED: tuple[tuple[Kind, type[Wire]], ...] = (
     (kinds.STORAGE_CLASS, StorageClass),
     (kinds.CSI_NODE, CSINode),
 )
-_TYPES: Mapping[tuple[str, str], type[Wire]] = {(kind.group, kind.kind): type_ for kind, type_ in _DECODED}
+_DECODERS: Mapping[tuple[str, str], msgspec.json.Decoder[Wire]] = {
+    (kind.group, kind.kind): msgspec.json.Decoder(type_) for kind, type_ in _DECODED
+}
 
 _MIXED = "List"
 """The kind of a list whose items say themselves what they are, as kubectl prints several objects."""
@@ -50,6 +52,10 @@ class _Head(Wire, frozen=True):
     api_version: str = ""
 
 
+_STARTS = re.compile(rb'\{"kind":"(\w+)","apiVersion":"([\w./-]+)"')
+"""How the API server begins, so that a list need not be gone through only to know what it is."""
+
+
 class _RawItems(Wire, frozen=True):
     items: tuple[msgspec.Raw, ...] = ()
 
@@ -63,43 +69,42 @@ def read_objects(data: bytes | msgspec.Raw) -> Iterator[Found]:
         InvalidObject: it is not JSON, or neither an object nor a list.
     """
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = _head(data)
         if head.kind == _MIXED:
-            for item in msgspec.json.decode(data, type=_RawItems).items:
+            for item in _items(data):
                 yield from read_objects(item)
             return
         group = head.api_version.rpartition("/")[0]
         kind = head.kind.removesuffix(_MIXED)
-        type_ = _TYPES.get((group, kind))
-        objects = _items(data, type_) if head.kind != kind else (_object(data, type_),)
+        decoder = _DECODERS.get((group, kind))
+        # Each object by itself: what is made of it is then still at hand for whoever takes it in.
+        sources: Iterable[bytes | msgspec.Raw] = _items(data) if head.kind != kind else (data,)
+        for source in sources:
+            obj = _object(source, decoder)
+            if isinstance(obj, dict):  # in a list of its kind it need not say what it is
+                obj = {**obj, "apiVersion": head.api_version, "kind": kind}
+            elif not isinstance(obj, Wire):
+                raise InvalidObject(f"{obj!r} is not an object", object_name=kind, accepted="a JSON object")
+            yield Found(group, kind, obj)
     except msgspec.DecodeError as error:
         raise InvalidObject(f"not a Kubernetes object: {error}") from None
-    for obj in objects:
-        # What is in a list of its kind need not say so.
-        named = {**obj, "apiVersion": head.api_version, "kind": kind} if isinstance(obj, dict) else obj
-        yield Found(group, kind, named)
 
 
-def _items(data: bytes | msgspec.Raw, type_: type[Wire] | None) -> Iterable[Any]:
-    if type_ is not None:
+def _head(data: bytes | msgspec.Raw) -> _Head:
+    begins = _STARTS.match(data)
+    if begins is not None:
+        return _Head(begins[1].decode(), begins[2].decode())
+    return msgspec.json.decode(data, type=_Head)
+
+
+def _items(data: bytes | msgspec.Raw) -> tuple[msgspec.Raw, ...]:
+    return msgspec.json.decode(data, type=_RawItems).items
+
+
+def _object(data: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[Wire] | None) -> Any:
+    if decoder is not None:
         try:
-            decoded: Any = msgspec.json.decode(data, type=_list_of(type_))
-            found: tuple[Wire, ...] = decoded.items
-            return found
-        except msgspec.ValidationError:  # one of them is not as it should be; they are looked at one by one
-            pass
-    return [_object(item, type_) for item in msgspec.json.decode(data, type=_RawItems).items]
-
-
-def _object(data: bytes | msgspec.Raw, type_: type[Wire] | None) -> Any:
-    if type_ is not None:
-        try:
-            return msgspec.json.decode(data, type=type_)
+            return decoder.decode(data)
         except msgspec.ValidationError:
             pass
     return msgspec.json.decode(data)
-
-
-@functools.cache
-def _list_of(type_: type[Wire]) -> type[msgspec.Struct]:
-    return msgspec.defstruct(f"{type_.__name__}List", [("items", tuple[type_, ...], ())], frozen=True)  # type: ignore[valid-type]

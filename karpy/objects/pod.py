@@ -16,9 +16,9 @@ from karpy.taints import DISRUPTED, Toleration, untolerated
 __all__ = [
     "Affinity",
     "Container",
-    "Likeness",
     "NodeSelectorTerm",
     "Pod",
+    "PodGroup",
     "PodSpec",
     "SelectorRequirement",
     "TopologySpreadConstraint",
@@ -203,7 +203,7 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
-Likeness = tuple[str, frozenset[tuple[str, str]]]
+PodGroup = tuple[str, frozenset[tuple[str, str]]]
 """A namespace and labels."""
 
 
@@ -227,7 +227,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
             raise error.at(path="spec", object_name=f"Pod/{self.key}") from None
 
     @functools.cached_property
-    def likeness(self) -> Likeness:
+    def group(self) -> PodGroup:
         """All that selectors see of it: pods that are alike in this are told apart by none."""
         return self.metadata.namespace, frozenset((self.metadata.labels or {}).items())
 

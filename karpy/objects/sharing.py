@@ -12,7 +12,7 @@ import attrs
 import msgspec
 
 from karpy.objects.meta import OwnerReference
-from karpy.objects.pod import ContainerStatus, Likeness, Pod, PodSpec
+from karpy.objects.pod import ContainerStatus, Pod, PodGroup, PodSpec
 from karpy.resources import Resources
 
 __all__ = ["Sharing"]
@@ -62,7 +62,7 @@ class Sharing:
 
     def __init__(self) -> None:
         self._shapes: _Table[_Shape] = _Table()
-        self._labels: _Table[tuple[dict[str, str] | None, Likeness]] = _Table()
+        self._labels: _Table[tuple[dict[str, str] | None, PodGroup]] = _Table()
         self._annotations: _Table[dict[str, str]] = _Table()
         self._owners: _Table[tuple[OwnerReference, ...]] = _Table()
         self._names: _Table[str] = _Table()
@@ -87,12 +87,12 @@ class Sharing:
         if shape is None:
             shape = _Shape(bare, status.container_statuses, status.init_container_statuses, pod.requests)
             self._shapes.keep(key, shape)
-        labels, likeness = self._labels_of(pod)
+        labels, group = self._labels_of(pod)
         name = self._names.first
         shared = Pod(
             _replace(
                 meta,
-                namespace=likeness[0],
+                namespace=group[0],
                 labels=labels,
                 annotations=self._annotations_of(pod),
                 owner_references=self._owners.first(meta.owner_references, meta.owner_references),
@@ -102,13 +102,13 @@ class Sharing:
         )
         # Filled in where the properties of these names remember their answers.
         shared.__dict__["requests"] = shape.requests
-        shared.__dict__["likeness"] = likeness
+        shared.__dict__["group"] = group
         return shared
 
-    def _labels_of(self, pod: Pod) -> tuple[dict[str, str] | None, Likeness]:
+    def _labels_of(self, pod: Pod) -> tuple[dict[str, str] | None, PodGroup]:
         own = pod.metadata.labels
         key = (pod.metadata.namespace, tuple(own.items()) if own is not None else None)
-        return self._labels.get(key) or self._labels.keep(key, (own, pod.likeness))
+        return self._labels.get(key) or self._labels.keep(key, (own, pod.group))
 
     def _annotations_of(self, pod: Pod) -> dict[str, str] | None:
         own = pod.metadata.annotations

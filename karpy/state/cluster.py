@@ -11,7 +11,7 @@ from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.lists import Found, read_objects
-from karpy.objects.meta import decode
+from karpy.objects.meta import ObjectMeta, Wire, decode
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool
@@ -104,6 +104,9 @@ class ClusterState:
         """Take in one event, whose object is raw JSON, or decoded if it is of a kind of `karpy.objects` that is decoded as a whole.
 
         O(1); unreadable objects are remembered in `unreadable` and skipped.
+
+        Raises:
+            InvalidObject: it has no name to be remembered by.
         """
         key = _key(event.object)
         gone = event.type is EventType.DELETED
@@ -111,7 +114,8 @@ class ClusterState:
             self._changed()
             try:
                 self._take(event.kind, key, None if gone else event.object)
-                self._unreadable.pop((event.kind, key), None)
+                if self._unreadable:
+                    self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
                 self._take(event.kind, key, None)
                 self._unreadable[event.kind, key] = error
@@ -291,11 +295,15 @@ def _found(obj: Mapping[str, Any]) -> Found:
 
 def _key(obj: Any) -> str:
     """``namespace/name`` of an object, raw or decoded; the name alone where it has no namespace."""
-    if not isinstance(obj, Mapping):
-        key: str = obj.metadata.key
-        return key
-    metadata = obj["metadata"]
-    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
+    if isinstance(obj, Wire):
+        metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]  # every object has it
+        if metadata.name:
+            return metadata.key
+    else:
+        named = obj.get("metadata")
+        if isinstance(named, Mapping) and named.get("name"):
+            return f"{named['namespace']}/{named['name']}" if named.get("namespace") else str(named["name"])
+    raise InvalidObject("it has no name", path="metadata.name", accepted="the name of the object")
 
 
 def _read(obj: Any, type_: type[T]) -> T | None:

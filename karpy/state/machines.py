@@ -121,7 +121,7 @@ class Machines:
 
     def _forget_node(self, name: str) -> None:
         node = self._nodes.get(name)
-        if node is not None:
+        if node is not None and _node_key(name) not in self._stale:
             self._stale.add(_node_key(name))
             self._forget_machine(node.spec.provider_id)
 

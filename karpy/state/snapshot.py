@@ -19,7 +19,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import INSTANCE_TERMINATING, NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool
-from karpy.objects.pod import Likeness, Pod
+from karpy.objects.pod import Pod, PodGroup
 from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.requirements import Requirements
@@ -93,9 +93,9 @@ class NodeView:
         return self.allocatable - self.used
 
     @functools.cached_property
-    def likenesses(self) -> Mapping[Likeness, int]:
+    def pod_groups(self) -> Mapping[PodGroup, int]:
         """How many of the active pods are alike in all that selectors see."""
-        return Counter(pod.likeness for pod in self.pods if pod.is_active)
+        return Counter(pod.group for pod in self.pods if pod.is_active)
 
     @functools.cached_property
     def keeping_apart(self) -> tuple[Pod, ...]:

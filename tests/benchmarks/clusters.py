@@ -16,17 +16,20 @@ PAGE = 500
 """How many objects the API server gives at a time, asked as informers ask."""
 
 TIME = "2026-11-21T09:30:%02dZ"
-ZONES = ("zone-a", "zone-b", "zone-c")
+ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 DAEMONS = 6
 APPS = 400
+SHAPES = 100
+"""How many applications the waiting pods are of."""
 
 
 @attrs.frozen
 class Cluster:
-    """``nodes`` machines with ``pods`` pods on them, in equal shares: some of DaemonSets, the rest of Deployments."""
+    """``nodes`` machines of ``cpus`` with ``pods`` pods on them, in equal shares: some of DaemonSets, the rest of Deployments."""
 
     nodes: int
     pods: int
+    cpus: int = 16
 
     def pages(self) -> Iterator[tuple[Kind, bytes]]:
         """All objects, page by page."""
@@ -34,8 +37,15 @@ class Cluster:
         yield from _pages(POD, (self.pod(index) for index in range(self.pods)))
 
     def node(self, index: int) -> bytes:
-        return _node() % _fields(
+        return _node(self.cpus) % _fields(
             name=f"node-{index:05d}", zone=ZONES[index % 3], second=index % 60, uid=f"{index:012x}", number=index
+        )
+
+    def waiting(self, index: int) -> bytes:
+        """A pod that kube-scheduler gave up, of one of the applications that ask for much or little of where they run."""
+        app = DAEMONS + index % SHAPES
+        return _waiting(app) % _fields(
+            name=f"new-{app}-6b7f9d-{index:06d}", second=index % 60, uid=f"f{index:011x}", number=index
         )
 
     def pod(self, index: int) -> bytes:
@@ -94,12 +104,12 @@ def _metadata(manager: str, fields: dict[str, Any], **more: Any) -> dict[str, An
                 "fieldsV1": {
                     "f:status": {
                         "f:conditions": {
-                            f'k:{{"type":"{name}"}}': dict.fromkeys(
-                                (".", "f:lastProbeTime", "f:lastTransitionTime", "f:status", "f:type"), {}
+                            f'k:{{"type":"{name}"}}': _noted(
+                                ".", "f:lastProbeTime", "f:lastTransitionTime", "f:status", "f:type"
                             )
                             for name in ("ContainersReady", "Initialized", "PodReadyToStartContainers", "Ready")
                         },
-                        **dict.fromkeys(("f:containerStatuses", "f:hostIP", "f:phase", "f:podIP", "f:startTime"), {}),
+                        **_noted("f:containerStatuses", "f:hostIP", "f:phase", "f:podIP", "f:startTime"),
                     }
                 },
             },
@@ -107,12 +117,16 @@ def _metadata(manager: str, fields: dict[str, Any], **more: Any) -> dict[str, An
     }
 
 
+def _noted(*names: str) -> dict[str, Any]:
+    return {name: {} for name in names}
+
+
 @functools.cache
-def _node() -> bytes:
+def _node(cpus: int) -> bytes:
     own = {
         labels.HOSTNAME: "%(name)s",
         labels.ZONE: "%(zone)s",
-        labels.REGION: "region-1",
+        labels.REGION: "us-west-2",
         labels.INSTANCE_TYPE: "m6i.4xlarge",
         labels.ARCH: "amd64",
         labels.OS: "linux",
@@ -123,7 +137,12 @@ def _node() -> bytes:
         "k8s.io/cloud-provider-aws": "0123456789abcdef",
         **{f"example.com/fact-{index}": f"value-{index}" for index in range(6)},
     }
-    room = {"cpu": "15890m", "ephemeral-storage": "95551679124", "memory": "62144292Ki", "pods": "110"}
+    room = {
+        "cpu": f"{cpus - 1}890m",
+        "ephemeral-storage": "95551679124",
+        "memory": f"{cpus * 3884018}Ki",
+        "pods": "110",
+    }
     conditions = [
         {
             "type": type_,
@@ -148,7 +167,7 @@ def _node() -> bytes:
             ),
             "spec": {"providerID": "aws:///%(zone)s/i-%(uid)s", "podCIDR": "10.0.0.0/24"},
             "status": {
-                "capacity": {**room, "cpu": "16"},
+                "capacity": {**room, "cpu": str(cpus)},
                 "allocatable": room,
                 "conditions": conditions,
                 "images": images,
@@ -161,7 +180,19 @@ def _node() -> bytes:
 
 @functools.cache
 def _pod(app: int) -> bytes:
-    """A pod of this application, bound and running: the first applications are DaemonSets."""
+    return _template(_running(app))
+
+
+@functools.cache
+def _waiting(app: int) -> bytes:
+    obj = _running(app)
+    del obj["spec"]["nodeName"]
+    given_up = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/2000 nodes do"}
+    return _template({**obj, "status": {"phase": "Pending", "conditions": [given_up], "qosClass": "Burstable"}})
+
+
+def _running(app: int) -> dict[str, Any]:
+    """A pod of this application: the first applications are DaemonSets."""
     is_daemon = app < DAEMONS
     owner = {
         "apiVersion": "apps/v1",
@@ -181,55 +212,53 @@ def _pod(app: int) -> bytes:
     names = ["main"] if app % 3 else ["main", "proxy"]
     times = {"lastProbeTime": None, "lastTransitionTime": TIME.replace("%02d", "%(second)02d")}
     types = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-    return _template(
-        {
-            "metadata": _metadata(
-                "kube-controller-manager",
-                {
-                    "f:metadata": {"f:labels": {f"f:{key}": {} for key in own}, "f:ownerReferences": {}},
-                    "f:spec": {
-                        "f:containers": {
-                            f'k:{{"name":"{name}"}}': dict.fromkeys(
-                                (".", "f:env", "f:image", "f:livenessProbe", "f:resources", "f:volumeMounts"), {}
-                            )
-                            for name in names
-                        }
-                    },
+    return {
+        "metadata": _metadata(
+            "kube-controller-manager",
+            {
+                "f:metadata": {"f:labels": {f"f:{key}": {} for key in own}, "f:ownerReferences": {}},
+                "f:spec": {
+                    "f:containers": {
+                        f'k:{{"name":"{name}"}}': dict.fromkeys(
+                            (".", "f:env", "f:image", "f:livenessProbe", "f:resources", "f:volumeMounts"), {}
+                        )
+                        for name in names
+                    }
                 },
-                generateName=f"app-{app}-6b7f9d-",
-                namespace="kube-system" if is_daemon else f"team-{app % 40}",
-                labels=own,
-                annotations={"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
-                ownerReferences=[owner],
-            ),
-            "spec": {
-                **_placing(app),
-                "nodeName": "%(node)s",
-                "containers": [_container(name, app, asked) for name in names],
-                "volumes": [_token(), {"name": "config", "configMap": {"name": f"app-{app}", "defaultMode": 420}}],
-                "restartPolicy": "Always",
-                "terminationGracePeriodSeconds": 30,
-                "dnsPolicy": "ClusterFirst",
-                "serviceAccountName": f"app-{app}",
-                "schedulerName": "default-scheduler",
-                "priority": 0,
-                "preemptionPolicy": "PreemptLowerPriority",
             },
-            "status": {
-                "phase": "Running",
-                "conditions": [{"type": type_, "status": "True", **times} for type_ in types],
-                "hostIP": "10.0.0.1",
-                "podIP": "10.1.0.1",
-                "startTime": TIME.replace("%02d", "%(second)02d"),
-                "qosClass": "Burstable",
-                "containerStatuses": [_container_status(name, app, asked) for name in names],
-            },
-        }
-    )
+            generateName=f"app-{app}-6b7f9d-",
+            namespace="kube-system" if is_daemon else f"team-{app % 40}",
+            labels=own,
+            annotations={"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
+            ownerReferences=[owner],
+        ),
+        "spec": {
+            **_placing(app),
+            "nodeName": "%(node)s",
+            "containers": [_container(name, app, asked) for name in names],
+            "volumes": [_token(), {"name": "config", "configMap": {"name": f"app-{app}", "defaultMode": 420}}],
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 30,
+            "dnsPolicy": "ClusterFirst",
+            "serviceAccountName": f"app-{app}",
+            "schedulerName": "default-scheduler",
+            "priority": 0,
+            "preemptionPolicy": "PreemptLowerPriority",
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": type_, "status": "True", **times} for type_ in types],
+            "hostIP": "10.0.0.1",
+            "podIP": "10.1.0.1",
+            "startTime": TIME.replace("%02d", "%(second)02d"),
+            "qosClass": "Burstable",
+            "containerStatuses": [_container_status(name, app, asked) for name in names],
+        },
+    }
 
 
 def _placing(app: int) -> dict[str, Any]:
-    """What some applications ask of where they run: every fourth is spread over zones, every fifth one to a host."""
+    """What some applications ask of where they run: to be spread over zones, to be one to a host, a zone, a kind of machine."""
     about = {"matchLabels": {"app.kubernetes.io/name": f"app-{app}"}}
     found: dict[str, Any] = {
         "tolerations": [
@@ -247,7 +276,14 @@ def _placing(app: int) -> dict[str, Any]:
             "labelSelector": about,
         }
         found["topologySpreadConstraints"] = [spread]
-    if app % 5 == 0:
+    if app % 6 == 0:
+        found["nodeSelector"] = {labels.ARCH: "amd64", "team": "platform"}
+    if app % 9 == 0:
+        found["nodeSelector"] = {labels.ZONE: ZONES[app % 3]}
+    if app % 7 == 0:
+        apart = {"topologyKey": labels.HOSTNAME, "labelSelector": about}
+        found["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    elif app % 5 == 0:
         term = {"weight": 100, "podAffinityTerm": {"topologyKey": labels.HOSTNAME, "labelSelector": about}}
         found["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
     return found
@@ -256,7 +292,9 @@ def _placing(app: int) -> dict[str, Any]:
 def _container(name: str, app: int, asked: dict[str, str]) -> dict[str, Any]:
     probe = {
         "httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"},
-        **{"initialDelaySeconds": 5, "timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1},
+        "initialDelaySeconds": 5,
+        "timeoutSeconds": 1,
+        "periodSeconds": 10,
     }
     return {
         "name": name,

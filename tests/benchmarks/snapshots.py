@@ -12,14 +12,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clusters import Cluster
-from measure import Measure
+from measure import Measure, duration, seconds
 
-from karpy.objects.kinds import POD
+from karpy.cloud.instancetype import Catalog
+from karpy.labels import CORE_LABELS
+from karpy.objects.kinds import NODE_POOL, POD, Kind
 from karpy.objects.lists import read_objects
 from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.scheduling.plan import Plan
+from karpy.scheduling.scheduler import solve
 from karpy.state.cluster import ClusterState
+from karpy.testing.builders import make_nodepool
+from karpy_aws.model import AWSModel
 
 LARGE = Cluster(5_000, 150_000)
+FULL = Cluster(2_000, 40_000, cpus=4)
+WAITING = 5_000
 EVENTS = 200
 RUNS = 3
 MIB = 1 << 20
@@ -31,6 +39,28 @@ def measures() -> Iterator[Measure]:
     name = f"snapshot: {LARGE.nodes:,} nodes and {LARGE.pods:,} pods"
     for what, unit in (("from JSON", "s"), ("resident", "MiB"), ("the next after one event", "ms")):
         yield Measure(f"{name}, {what}", statistics.median(run[what] for run in runs), unit, RUNS, "lower")
+
+    objects, catalog = crowd()
+    name = f"solve: {WAITING:,} pods onto {FULL.nodes:,} nodes with {FULL.pods:,} pods, with the snapshot"
+    yield duration(name, lambda: seconds(lambda: placed(objects, catalog)), runs=RUNS)
+
+
+def crowd() -> tuple[list[tuple[Kind, object]], Catalog]:
+    """A cluster's objects, decoded, with pods that wait; and what could be launched."""
+    pool, model = make_nodepool("default", labels={"team": "platform"}), AWSModel()
+    catalog = Catalog({"default": model.instance_types()}, CORE_LABELS | model.labels)
+    decoded = [(kind, found.object) for kind, page in FULL.pages() for found in read_objects(page)]
+    waiting = [(POD, found.object) for index in range(WAITING) for found in read_objects(FULL.waiting(index))]
+    return [(NODE_POOL, pool), *decoded, *waiting], catalog
+
+
+def placed(objects: list[tuple[Kind, object]], catalog: Catalog) -> Plan:
+    state = ClusterState()
+    for kind, obj in objects:
+        state.apply(WatchEvent(EventType.ADDED, kind, obj))
+    plan = solve(state.snapshot(), catalog)
+    assert plan.placed == WAITING, plan.unschedulable
+    return plan
 
 
 def large() -> dict[str, float]:
