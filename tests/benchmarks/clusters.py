@@ -159,6 +159,8 @@ def _node(cpus: int) -> bytes:
     ]
     return _template(
         {
+            "kind": "Node",
+            "apiVersion": "v1",
             "metadata": _metadata(
                 "kubelet",
                 {"f:metadata": {"f:labels": {f"f:{key}": {} for key in own}}},
@@ -213,14 +215,16 @@ def _running(app: int) -> dict[str, Any]:
     times = {"lastProbeTime": None, "lastTransitionTime": TIME.replace("%02d", "%(second)02d")}
     types = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
     return {
+        "kind": "Pod",
+        "apiVersion": "v1",
         "metadata": _metadata(
             "kube-controller-manager",
             {
                 "f:metadata": {"f:labels": {f"f:{key}": {} for key in own}, "f:ownerReferences": {}},
                 "f:spec": {
                     "f:containers": {
-                        f'k:{{"name":"{name}"}}': dict.fromkeys(
-                            (".", "f:env", "f:image", "f:livenessProbe", "f:resources", "f:volumeMounts"), {}
+                        f'k:{{"name":"{name}"}}': _noted(
+                            ".", "f:env", "f:image", "f:livenessProbe", "f:resources", "f:volumeMounts"
                         )
                         for name in names
                     }
