@@ -12,13 +12,13 @@ import msgspec
 from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
-from karpy.objects.meta import Wire
+from karpy.objects.meta import ObjectMeta, Wire
 from karpy.objects.node import Node
 from karpy.objects.pod import Pod
 from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 
-__all__ = ["Found", "read_objects"]
+__all__ = ["Found", "key_of", "read_objects"]
 
 _DECODED: tuple[tuple[Kind, type[Wire]], ...] = (
     (kinds.POD, Pod),
@@ -45,6 +45,11 @@ class Found:
     group: str
     kind: str
     object: Any
+
+    @classmethod
+    def of(cls, obj: Mapping[str, Any]) -> Found:
+        """A raw object, which says itself what it is."""
+        return cls(str(obj.get("apiVersion", "")).rpartition("/")[0], str(obj.get("kind", "")), obj)
 
 
 class _Head(Wire, frozen=True):
@@ -108,3 +113,20 @@ def _object(data: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[Wire] | Non
         except msgspec.ValidationError:
             pass
     return msgspec.json.decode(data)
+
+
+def key_of(obj: Any) -> str:
+    """``namespace/name`` of an object, raw or decoded; the name alone where it has no namespace.
+
+    Raises:
+        InvalidObject: it has no name.
+    """
+    if isinstance(obj, Wire):
+        metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]  # every object has it
+        if metadata.name:
+            return metadata.key
+    else:
+        named = obj.get("metadata")
+        if isinstance(named, Mapping) and named.get("name"):
+            return f"{named['namespace']}/{named['name']}" if named.get("namespace") else str(named["name"])
+    raise InvalidObject("it has no name", path="metadata.name", accepted="the name of the object")

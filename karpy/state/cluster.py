@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
-from karpy.objects.lists import Found, read_objects
-from karpy.objects.meta import ObjectMeta, Wire, decode
+from karpy.objects.lists import Found, key_of, read_objects
+from karpy.objects.meta import decode
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodeClassRef, NodePool
@@ -87,7 +87,7 @@ class ClusterState:
         Raises:
             InvalidObject: one of them cannot be read.
         """
-        return _filled(cls(node_class_kinds), (_found(obj) for obj in objects))
+        return _filled(cls(node_class_kinds), (Found.of(obj) for obj in objects))
 
     @classmethod
     def of_json(cls, documents: Iterable[bytes], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
@@ -108,7 +108,7 @@ class ClusterState:
         Raises:
             InvalidObject: it has no name to be remembered by.
         """
-        key = _key(event.object)
+        key = key_of(event.object)
         gone = event.type is EventType.DELETED
         with self._lock:
             self._changed()
@@ -287,23 +287,6 @@ def _filled(state: ClusterState, objects: Iterable[Found]) -> ClusterState:
     for error in state.unreadable.values():
         raise error
     return state
-
-
-def _found(obj: Mapping[str, Any]) -> Found:
-    return Found(str(obj.get("apiVersion", "")).rpartition("/")[0], str(obj.get("kind", "")), obj)
-
-
-def _key(obj: Any) -> str:
-    """``namespace/name`` of an object, raw or decoded; the name alone where it has no namespace."""
-    if isinstance(obj, Wire):
-        metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]  # every object has it
-        if metadata.name:
-            return metadata.key
-    else:
-        named = obj.get("metadata")
-        if isinstance(named, Mapping) and named.get("name"):
-            return f"{named['namespace']}/{named['name']}" if named.get("namespace") else str(named["name"])
-    raise InvalidObject("it has no name", path="metadata.name", accepted="the name of the object")
 
 
 def _read(obj: Any, type_: type[T]) -> T | None:

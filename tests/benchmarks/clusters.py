@@ -41,6 +41,10 @@ class Cluster:
             name=f"node-{index:05d}", zone=ZONES[index % 3], second=index % 60, uid=f"{index:012x}", number=index
         )
 
+    def daemon(self, app: int) -> dict[str, Any]:
+        """What the pods of a DaemonSet ask for."""
+        return {"requests": _asked(app), "spec": _placing(app)}
+
     def waiting(self, index: int) -> bytes:
         """A pod that kube-scheduler gave up, of one of the applications that ask for much or little of where they run."""
         app = DAEMONS + index % SHAPES
@@ -210,7 +214,7 @@ def _running(app: int) -> dict[str, Any]:
         "app.kubernetes.io/part-of": f"system-{app % 20}",
         "pod-template-hash": "6b7f9d",
     }
-    asked = {"cpu": f"{50 + app % 7 * 25}m", "memory": f"{64 + app % 11 * 32}Mi"}
+    asked = _asked(app)
     names = ["main"] if app % 3 else ["main", "proxy"]
     times = {"lastProbeTime": None, "lastTransitionTime": TIME.replace("%02d", "%(second)02d")}
     types = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -259,6 +263,10 @@ def _running(app: int) -> dict[str, Any]:
             "containerStatuses": [_container_status(name, app, asked) for name in names],
         },
     }
+
+
+def _asked(app: int) -> dict[str, str]:
+    return {"cpu": f"{50 + app % 7 * 25}m", "memory": f"{64 + app % 11 * 32}Mi"}
 
 
 def _placing(app: int) -> dict[str, Any]:

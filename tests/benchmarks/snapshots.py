@@ -11,18 +11,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from clusters import Cluster
+from clusters import DAEMONS, Cluster
 from measure import Measure, duration, seconds
 
 from karpy.cloud.instancetype import Catalog
 from karpy.labels import CORE_LABELS
-from karpy.objects.kinds import NODE_POOL, POD, Kind
+from karpy.objects.kinds import DAEMON_SET, NODE_POOL, POD, Kind
 from karpy.objects.lists import read_objects
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.cluster import ClusterState
-from karpy.testing.builders import make_nodepool
+from karpy.testing.builders import make_daemon_set, make_nodepool
 from karpy_aws.model import AWSModel
 
 LARGE = Cluster(5_000, 150_000)
@@ -48,10 +48,11 @@ def measures() -> Iterator[Measure]:
 def crowd() -> tuple[list[tuple[Kind, object]], Catalog]:
     """A cluster's objects, decoded, with pods that wait; and what could be launched."""
     pool, model = make_nodepool("default", labels={"team": "platform"}), AWSModel()
+    daemon_sets = [(DAEMON_SET, make_daemon_set(f"app-{app}", **FULL.daemon(app))) for app in range(DAEMONS)]
     catalog = Catalog({"default": model.instance_types()}, CORE_LABELS | model.labels)
     decoded = [(kind, found.object) for kind, page in FULL.pages() for found in read_objects(page)]
     waiting = [(POD, found.object) for index in range(WAITING) for found in read_objects(FULL.waiting(index))]
-    return [(NODE_POOL, pool), *decoded, *waiting], catalog
+    return [(NODE_POOL, pool), *daemon_sets, *decoded, *waiting], catalog
 
 
 def placed(objects: list[tuple[Kind, object]], catalog: Catalog) -> Plan:
