@@ -116,17 +116,14 @@ def _object(data: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[Wire] | Non
 
 
 def key_of(obj: Any) -> str:
-    """``namespace/name`` of an object, raw or decoded; the name alone where it has no namespace.
-
-    Raises:
-        InvalidObject: it has no name.
-    """
+    """``namespace/name`` of an object, raw or decoded, or its name alone; empty when it has none that can be read."""
     if isinstance(obj, Wire):
         metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]  # every object has it
-        if metadata.name:
-            return metadata.key
-    else:
-        named = obj.get("metadata")
-        if isinstance(named, Mapping) and named.get("name"):
-            return f"{named['namespace']}/{named['name']}" if named.get("namespace") else str(named["name"])
-    raise InvalidObject("it has no name", path="metadata.name", accepted="the name of the object")
+        return metadata.key if metadata.name else ""
+    named = obj.get("metadata") if isinstance(obj, Mapping) else None
+    if not isinstance(named, Mapping):
+        return ""
+    namespace, name = named.get("namespace") or "", named.get("name")
+    if not (isinstance(name, str) and isinstance(namespace, str)):
+        return ""
+    return f"{namespace}/{name}" if namespace and name else name

@@ -104,15 +104,14 @@ class ClusterState:
         """Take in one event, whose object is raw JSON, or decoded if it is of a kind of `karpy.objects` that is decoded as a whole.
 
         O(1); unreadable objects are remembered in `unreadable` and skipped.
-
-        Raises:
-            InvalidObject: it has no name to be remembered by.
         """
         key = key_of(event.object)
         gone = event.type is EventType.DELETED
         with self._lock:
             self._changed()
             try:
+                if not key:
+                    raise InvalidObject("found nothing", path="metadata.name", accepted="text that is not empty")
                 self._take(event.kind, key, None if gone else event.object)
                 if self._unreadable:
                     self._unreadable.pop((event.kind, key), None)

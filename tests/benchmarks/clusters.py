@@ -15,7 +15,7 @@ from karpy.objects.kinds import NODE, POD, Kind
 PAGE = 500
 """How many objects the API server gives at a time, asked as informers ask."""
 
-TIME = "2026-11-21T09:30:%02dZ"
+TIME = "2026-11-21T%(hour)02d:%(minute)02d:%(second)02dZ"
 ZONES = ("us-west-2a", "us-west-2b", "us-west-2c")
 DAEMONS = 6
 APPS = 400
@@ -38,7 +38,7 @@ class Cluster:
 
     def node(self, index: int) -> bytes:
         return _node(self.cpus) % _fields(
-            name=f"node-{index:05d}", zone=ZONES[index % 3], second=index % 60, uid=f"{index:012x}", number=index
+            name=f"node-{index:05d}", zone=ZONES[index % 3], uid=f"{index:012x}", number=index
         )
 
     def daemon(self, app: int) -> dict[str, Any]:
@@ -48,9 +48,7 @@ class Cluster:
     def waiting(self, index: int) -> bytes:
         """A pod that kube-scheduler gave up, of one of the applications that ask for much or little of where they run."""
         app = DAEMONS + index % SHAPES
-        return _waiting(app) % _fields(
-            name=f"new-{app}-6b7f9d-{index:06d}", second=index % 60, uid=f"f{index:011x}", number=index
-        )
+        return _waiting(app) % _fields(name=f"new-{app}-6b7f9d-{index:06d}", uid=f"f{index:011x}", number=index)
 
     def pod(self, index: int) -> bytes:
         """The pods of a node are its daemons, and pods of applications that follow each other."""
@@ -59,13 +57,13 @@ class Cluster:
         return _pod(app) % _fields(
             name=f"app-{app}-6b7f9d-{index:06d}",
             node=f"node-{node:05d}",
-            second=index % 60,
             uid=f"{index:012x}",
             number=index,
         )
 
 
-def _fields(**values: object) -> dict[bytes, object]:
+def _fields(number: int, **values: object) -> dict[bytes, object]:
+    values |= {"number": number, "hour": number // 3600 % 24, "minute": number // 60 % 60, "second": number % 60}
     return {key.encode(): value.encode() if isinstance(value, str) else value for key, value in values.items()}
 
 
@@ -87,14 +85,14 @@ def _metadata(manager: str, fields: dict[str, Any], **more: Any) -> dict[str, An
         "name": "%(name)s",
         "uid": "6c0f3a52-4f0e-4e0c-9f5b-%(uid)s",
         "resourceVersion": "%(number)d",
-        "creationTimestamp": TIME.replace("%02d", "%(second)02d"),
+        "creationTimestamp": TIME,
         **more,
         "managedFields": [
             {
                 "manager": manager,
                 "operation": "Update",
                 "apiVersion": "v1",
-                "time": TIME.replace("%02d", "%(second)02d"),
+                "time": TIME,
                 "fieldsType": "FieldsV1",
                 "fieldsV1": fields,
             },
@@ -102,7 +100,7 @@ def _metadata(manager: str, fields: dict[str, Any], **more: Any) -> dict[str, An
                 "manager": "kubelet",
                 "operation": "Update",
                 "apiVersion": "v1",
-                "time": TIME.replace("%02d", "%(second)02d"),
+                "time": TIME,
                 "fieldsType": "FieldsV1",
                 "subresource": "status",
                 "fieldsV1": {
@@ -153,8 +151,8 @@ def _node(cpus: int) -> bytes:
             "status": "True" if type_ == "Ready" else "False",
             "reason": f"Kubelet{type_}",
             "message": "kubelet has sufficient of it",
-            "lastHeartbeatTime": TIME.replace("%02d", "%(second)02d"),
-            "lastTransitionTime": TIME.replace("%02d", "%(second)02d"),
+            "lastHeartbeatTime": TIME,
+            "lastTransitionTime": TIME,
         }
         for type_ in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
     ]
@@ -216,7 +214,7 @@ def _running(app: int) -> dict[str, Any]:
     }
     asked = _asked(app)
     names = ["main"] if app % 3 else ["main", "proxy"]
-    times = {"lastProbeTime": None, "lastTransitionTime": TIME.replace("%02d", "%(second)02d")}
+    times = {"lastProbeTime": None, "lastTransitionTime": TIME}
     types = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
     return {
         "kind": "Pod",
@@ -258,7 +256,7 @@ def _running(app: int) -> dict[str, Any]:
             "conditions": [{"type": type_, "status": "True", **times} for type_ in types],
             "hostIP": "10.0.0.1",
             "podIP": "10.1.0.1",
-            "startTime": TIME.replace("%02d", "%(second)02d"),
+            "startTime": TIME,
             "qosClass": "Burstable",
             "containerStatuses": [_container_status(name, app, asked) for name in names],
         },
@@ -352,7 +350,7 @@ def _token() -> dict[str, Any]:
 def _container_status(name: str, app: int, asked: dict[str, str]) -> dict[str, Any]:
     return {
         "name": name,
-        "state": {"running": {"startedAt": TIME.replace("%02d", "%(second)02d")}},
+        "state": {"running": {"startedAt": TIME}},
         "lastState": {},
         "ready": True,
         "restartCount": 0,

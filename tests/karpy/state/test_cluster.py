@@ -288,6 +288,8 @@ def test_of_documents_none_may_be_unreadable() -> None:
         ClusterState.of_json([json.dumps(make_pod("p", requests={"cpu": "x"})).encode()])
     with pytest.raises(InvalidObject, match="not a Kubernetes object"):
         Snapshot.from_json([b"{"])
+    with pytest.raises(InvalidObject, match=r"metadata\.name"):
+        Snapshot.from_json([b'{"kind":"Pod","apiVersion":"v1","metadata":{}}'])
 
 
 def test_an_older_snapshot_does_not_change() -> None:
