@@ -217,12 +217,6 @@ class Requirement:
         return f"Requirement({self})"
 
 
-@functools.lru_cache(maxsize=65_536)
-def _pinned(key: str, value: str) -> Requirement:
-    """The one value; the nodes of a cluster have most of their labels in common."""
-    return Requirement.in_(key, value)
-
-
 def _as_integer(value: str) -> int | None:
     """As Go's strconv.Atoi: an optional sign and decimal digits, within 64 bits."""
     digits = value[1:] if value[:1] in ("+", "-") else value
@@ -270,6 +264,12 @@ class Conflict:
             typo = f' (typo of "{self.hint}"?)' if self.hint else ""
             return f'label "{self.key}" does not have known values{typo}'
         return f"key {self.key}, {self.wanted} not in {self.found}"
+
+
+@functools.lru_cache(maxsize=65_536)
+def _pinned(key: str, value: str) -> Requirement:
+    """The one value; the nodes of a cluster have most of their labels in common."""
+    return Requirement.in_(key, value)
 
 
 class Requirements(Mapping[str, Requirement]):
