@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from karpy.errors import InvalidObject
-from karpy.objects.pod import Pod
+from karpy.objects.meta import ObjectMeta
+from karpy.objects.pod import Pod, PodSpec
 from karpy.objects.sharing import Sharing
 from karpy.testing import make_pod
 
@@ -61,9 +62,9 @@ def test_a_pod_whose_requests_cannot_be_read_is_refused_by_name() -> None:
         Sharing().pod(Pod.from_dict(make_pod("a", requests={"cpu": "x"})))
 
 
-@pytest.mark.parametrize("oddity", [{"nodeSelector": {"a": "\ud800"}}, {"overhead": {"cpu": 10**30}}])
-def test_what_cannot_be_written_down_is_not_shared(oddity: dict[str, Any]) -> None:
-    odd = Pod.from_dict(make_pod("a", spec=oddity))
+@pytest.mark.parametrize("oddity", [PodSpec(node_selector={"a": "\ud800"}), PodSpec(overhead={"cpu": 10**30})])
+def test_what_cannot_be_written_down_is_not_shared(oddity: PodSpec) -> None:
+    odd = Pod(ObjectMeta(name="a"), oddity)
     assert Sharing().pod(odd) is odd
 
 
