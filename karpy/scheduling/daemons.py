@@ -94,20 +94,28 @@ def _types_for(
 
 def expected_on(view: NodeView, daemons: Sequence[Daemon]) -> Resources:
     """What daemons that are not on the node yet will still take there."""
-    return expected_on_all((view,), daemons).get(0, Resources())
+    return (_running_on(view, daemons) - view.daemon_used).at_least_zero()
 
 
 def expected_on_all(views: Sequence[NodeView], daemons: Sequence[Daemon]) -> Mapping[int, Resources]:
-    """What is still expected on each of the nodes, by position; nodes that are alike get the same daemons."""
+    """What is still expected, by the node's position, where that is anything. Nodes that are alike get the same daemons."""
     if not daemons:
         return {}
     found: dict[int, Resources] = {}
     asked = asked_labels(wanted for daemon in daemons for wanted in daemon.constraints)
     for group in Alike(views).by(asked):
-        first = views[group[0]]
-        coming = total(
-            daemon.pod.requests for daemon in daemons if any(accepts(first, wanted) for wanted in daemon.constraints)
-        )
+        coming = _running_on(views[group[0]], daemons)
+        rests: dict[Resources, Resources] = {}
         for position in group:
-            found[position] = (coming - views[position].daemon_used).at_least_zero()
+            there = views[position].daemon_used
+            if there not in rests:
+                rests[there] = (coming - there).at_least_zero()
+            if any(rests[there].amounts.values()):
+                found[position] = rests[there]
     return found
+
+
+def _running_on(view: NodeView, daemons: Sequence[Daemon]) -> Resources:
+    return total(
+        daemon.pod.requests for daemon in daemons if any(accepts(view, wanted) for wanted in daemon.constraints)
+    )

@@ -7,6 +7,7 @@ bits of a mask. For the hostname each machine is a domain of its own: only count
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from karpy import labels
@@ -243,18 +244,21 @@ class Topology:
         for view, groups in keeping_apart:
             for group in groups:
                 self._record_at(group, view)
+        selected = {pods: self._counting(pods) for pods in dict.fromkeys(itertools.chain(*(n.groups for n in nodes)))}
         for node in nodes:
             view = node.view
             passing: dict[Group, bool] = {}
             for pods, count in node.groups.items():
-                for group in self._selecting_group(pods):
-                    if group.kind is GroupKind.INVERSE:
-                        continue
+                for group in selected[pods]:
                     if group not in passing:
                         passing[group] = group.counts_node(view.requirements, view.taints, frozenset())
                     if passing[group]:
                         for _ in range(count):
                             self._record_at(group, view)
+
+    def _counting(self, pods: PodGroup) -> tuple[Group, ...]:
+        """The groups that count such pods where they run."""
+        return tuple(group for group in self._selecting_group(pods) if group.kind is not GroupKind.INVERSE)
 
     def _keeping_apart(
         self, nodes: Sequence[Running], namespaces: Namespaces
