@@ -9,6 +9,7 @@ Source: Kubernetes node-selector operators, with Karpenter's rules for bounds, u
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -265,6 +266,12 @@ class Conflict:
         return f"key {self.key}, {self.wanted} not in {self.found}"
 
 
+@functools.lru_cache(maxsize=65_536)
+def _pinned(key: str, value: str) -> Requirement:
+    """The one value; the nodes of a cluster have most of their labels in common."""
+    return Requirement.in_(key, value)
+
+
 class Requirements(Mapping[str, Requirement]):
     """One `Requirement` per key, all of which must hold. Immutable and hashable.
 
@@ -288,7 +295,7 @@ class Requirements(Mapping[str, Requirement]):
     @classmethod
     def from_labels(cls, given: Mapping[str, str]) -> Requirements:
         """One In requirement per label."""
-        return cls(Requirement.in_(key, value) for key, value in given.items())
+        return cls(_pinned(key, value) for key, value in given.items())
 
     @classmethod
     def from_selectors(cls, selectors: Iterable[Mapping[str, Any]]) -> Requirements:

@@ -94,20 +94,20 @@ class Resources(Mapping[str, int]):
 
     def __add__(self, other: Mapping[str, int]) -> Resources:
         total = dict(self._amounts)
-        for name, amount in other.items():
+        for name, amount in _plain(other).items():
             total[name] = total.get(name, 0) + amount
         return Resources(total)
 
     def __sub__(self, other: Mapping[str, int]) -> Resources:
         rest = dict(self._amounts)
-        for name, amount in other.items():
+        for name, amount in _plain(other).items():
             rest[name] = rest.get(name, 0) - amount
         return Resources(rest)
 
     def maximum(self, other: Mapping[str, int]) -> Resources:
         """The greater amount of each resource."""
         most = dict(self._amounts)
-        for name, amount in other.items():
+        for name, amount in _plain(other).items():
             if amount > most.get(name, 0) or name not in most:
                 most[name] = amount
         return Resources(most)
@@ -140,10 +140,15 @@ class Resources(Mapping[str, int]):
         return f"Resources({self})"
 
 
+def _plain(vector: Mapping[str, int]) -> Mapping[str, int]:
+    """The dictionary inside, where there is one: it is gone through many times faster."""
+    return vector.amounts if isinstance(vector, Resources) else vector
+
+
 def total(vectors: Iterable[Mapping[str, int]]) -> Resources:
     """The sum of many vectors."""
     amounts: dict[str, int] = {}
     for vector in vectors:
-        for name, amount in vector.items():
+        for name, amount in _plain(vector).items():
             amounts[name] = amounts.get(name, 0) + amount
     return Resources(amounts)

@@ -104,7 +104,7 @@ def _blocking_pod(view: NodeView, snapshot: Snapshot) -> str | None:
     for pod in view.pods:
         if not pod.is_active or pod.is_static or pod.tolerates_disruption:
             continue  # nobody will evict it
-        held = [budget for budget in snapshot.budgets if budget.selects(pod)]
+        held = snapshot.budgets_of(pod)
         if len(held) > 1 or any(budget.forbids_now(pod) for budget in held):
             return f"Pdb prevents pod evictions (PodDisruptionBudget={held[0].metadata.key})"
     return None

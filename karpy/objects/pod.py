@@ -18,6 +18,7 @@ __all__ = [
     "Container",
     "NodeSelectorTerm",
     "Pod",
+    "PodGroup",
     "PodSpec",
     "SelectorRequirement",
     "TopologySpreadConstraint",
@@ -209,6 +210,10 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
 
 
+PodGroup = tuple[str, frozenset[tuple[str, str]]]
+"""A namespace and labels."""
+
+
 class Pod(Wire, frozen=True, gc=True, dict=True):
     """A pod: what it asks for, where it runs, how it is. What is worked out from it is remembered on it."""
 
@@ -227,6 +232,11 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
             return pod_requests(self.spec, self.status)
         except InvalidObject as error:
             raise error.at(path="spec", object_name=f"Pod/{self.key}") from None
+
+    @functools.cached_property
+    def group(self) -> PodGroup:
+        """All that selectors see of it: pods that are alike in this are told apart by none."""
+        return self.metadata.namespace, frozenset((self.metadata.labels or {}).items())
 
     @property
     def is_terminal(self) -> bool:

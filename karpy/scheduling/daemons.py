@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -11,13 +11,14 @@ from karpy.objects.pod import Pod
 from karpy.objects.workloads import DaemonSet
 from karpy.requirements import Requirements
 from karpy.resources import Resources, total
+from karpy.scheduling.alike import Alike, accepts, asked_labels
 from karpy.scheduling.constraints import Constraints, constraints_of
 from karpy.scheduling.instances import TypeColumns
 from karpy.scheduling.ports import HostPort
 from karpy.state.snapshot import NodeView
 from karpy.taints import Taint, untolerated
 
-__all__ = ["Daemon", "DaemonGroup", "daemon_groups", "daemons_of", "expected_on"]
+__all__ = ["Daemon", "DaemonGroup", "daemon_groups", "daemons_of", "expected_on", "expected_on_all"]
 
 
 @attrs.frozen(eq=False)
@@ -95,13 +96,28 @@ def _types_for(
 
 def expected_on(view: NodeView, daemons: Sequence[Daemon]) -> Resources:
     """What daemons that are not on the node yet will still take there."""
-    coming = total(daemon.pod.requests for daemon in daemons if _runs_on(view, daemon))
-    return (coming - view.daemon_used).at_least_zero()
+    return (_running_on(view, daemons) - view.daemon_used).at_least_zero()
 
 
-def _runs_on(view: NodeView, daemon: Daemon) -> bool:
-    return any(
-        untolerated(view.taints, wanted.tolerations) is None
-        and view.requirements.compatible(wanted.requirements) is None
-        for wanted in daemon.constraints
+def expected_on_all(views: Sequence[NodeView], daemons: Sequence[Daemon]) -> Mapping[int, Resources]:
+    """What is still expected, by the node's position, where that is anything. Nodes that are alike get the same daemons."""
+    if not daemons:
+        return {}
+    found: dict[int, Resources] = {}
+    asked = asked_labels(wanted for daemon in daemons for wanted in daemon.constraints)
+    for group in Alike(views).by(asked):
+        coming = _running_on(views[group[0]], daemons)
+        rests: dict[Resources, Resources] = {}
+        for position in group:
+            there = views[position].daemon_used
+            if there not in rests:
+                rests[there] = (coming - there).at_least_zero()
+            if any(rests[there].amounts.values()):
+                found[position] = rests[there]
+    return found
+
+
+def _running_on(view: NodeView, daemons: Sequence[Daemon]) -> Resources:
+    return total(
+        daemon.pod.requests for daemon in daemons if any(accepts(view, wanted) for wanted in daemon.constraints)
     )

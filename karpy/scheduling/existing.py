@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from karpy.objects.pod import Pod
-from karpy.scheduling.classes import PodClass
-from karpy.scheduling.constraints import Constraints
-from karpy.scheduling.daemons import Daemon, expected_on
+from karpy.scheduling.daemons import Daemon, expected_on_all
+from karpy.scheduling.lots import Lot
 from karpy.scheduling.plan import Nomination
 from karpy.scheduling.ports import HostPort, clash, host_ports
 from karpy.scheduling.volumes import Attachment, attachments_of
 from karpy.state.snapshot import NodeView, Snapshot, Storage
-from karpy.taints import untolerated
 
 __all__ = ["ExistingNode", "existing_nodes"]
 
@@ -21,51 +19,41 @@ __all__ = ["ExistingNode", "existing_nodes"]
 class ExistingNode:
     """A node's free room. It only shrinks during a solve, so a class that was refused once is refused for good."""
 
-    __slots__ = ("_answers", "_attached", "_ports", "_storage", "free", "index", "pods", "view")
+    __slots__ = ("_attached", "_ports", "_storage", "free", "index", "pods", "view")
 
-    def __init__(self, index: int, view: NodeView, daemons: Sequence[Daemon], storage: Storage) -> None:
+    def __init__(self, index: int, view: NodeView, free: Mapping[str, int], storage: Storage) -> None:
         self.index = index
         self.view = view
-        self._ports: tuple[HostPort, ...] | None = None
-        room = view.available - expected_on(view, daemons) if daemons else view.available
-        self.free: Mapping[str, int] = room.amounts
+        self.free = free
         self.pods: list[Pod] = []
+        self._ports: tuple[HostPort, ...] | None = None
         self._storage = storage
         self._attached: frozenset[Attachment] | None = None
-        self._answers: dict[Constraints, bool] = {}
 
-    @property
-    def is_overfull(self) -> bool:
-        """More is promised than there is: nothing is put here (Karpenter's rule)."""
-        return any(amount < 0 for amount in self.free.values())
+    def add(self, lot: Lot, most: int = 1) -> int:
+        """Put the next of the lot here, up to ``most`` units of them; that labels and taints allow it is known by then.
 
-    def accepts(self, constraints: Constraints) -> bool:
-        """Whether labels and taints allow it. A node's labels are final: a key that it lacks stays undefined."""
-        known = self._answers.get(constraints)
-        if known is None:
-            known = untolerated(self.view.taints, constraints.tolerations) is None and any(
-                self.view.requirements.compatible(wanted) is None for wanted in constraints.node_alternatives
-            )
-            self._answers[constraints] = known
-        return known
-
-    def add(self, pod: Pod, pod_class: PodClass) -> bool:
-        """Put the pod here if it fits; that labels and taints allow it is known by then."""
-        free = self.free
-        for name, amount in pod_class.amounts:
-            if amount > free.get(name, 0):
-                return False
-        ports, attachments = pod_class.constraints.ports, pod_class.attachments
+        Returns how many there was room for.
+        """
+        free, amounts = self.free, lot.pod_class.amounts
+        count = most
+        for name, amount in amounts:
+            if count * amount > free.get(name, 0):
+                count = free.get(name, 0) // amount
+        if count <= 0:
+            return 0
+        ports, attachments = lot.pod_class.constraints.ports, lot.pod_class.attachments
         if (ports and clash(ports, self._held_ports())) or (attachments and not self._can_attach(attachments)):
-            return False
+            return 0
         if ports:
+            count = 1
             self._ports = (*self._held_ports(), *ports)
         if attachments:
             self._attached = self._held_attachments() | attachments
         # The amounts that a node starts with are shared; its own come with its first pod.
-        self.free = {**free, **{name: free[name] - amount for name, amount in pod_class.amounts}}
-        self.pods.append(pod)
-        return True
+        self.free = {**free, **{name: free[name] - count * amount for name, amount in amounts}}
+        self.pods += lot.take(count)
+        return count
 
     def _held_ports(self) -> tuple[HostPort, ...]:
         if self._ports is None:
@@ -92,7 +80,18 @@ class ExistingNode:
 
 
 def existing_nodes(snapshot: Snapshot, daemons: Sequence[Daemon]) -> list[ExistingNode]:
-    """Machines that may take pods: initialized ones first, then by name."""
-    staying = (view for view in snapshot.nodes if not view.is_leaving)
-    nodes = (ExistingNode(index, view, daemons, snapshot.storage) for index, view in enumerate(staying))
-    return [node for node in nodes if not node.is_overfull]
+    """Machines that may take pods: initialized ones first, then by name.
+
+    Where more is promised than there is, nothing is put (Karpenter's rule).
+    """
+    views = [view for view in snapshot.nodes if not view.is_leaving]
+    coming = expected_on_all(views, daemons)
+    nodes = []
+    for index, view in enumerate(views):
+        room = view.available
+        if index in coming:
+            room = room - coming[index]
+        free = room.amounts
+        if not free or min(free.values()) >= 0:
+            nodes.append(ExistingNode(index, view, free, snapshot.storage))
+    return nodes

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Hashable, Mapping, Sequence
 
-from karpy.objects.pod import Pod
-from karpy.scheduling.classes import PodClass
+from karpy.objects.nodeclaim import LAUNCHED
+from karpy.scheduling.alike import Alike, Group, accepts, asked_labels
+from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
 from karpy.scheduling.lots import Lot
 from karpy.scheduling.rungs import Rung, hosts_of
+from karpy.scheduling.shelves import Row
 
 __all__ = ["OpenNodes"]
-
-_Bucket = list[ExistingNode]
 
 
 class OpenNodes:
     """A node's room only shrinks during a solve, so one that has no room for a class is not looked at again for it.
 
-    Nodes that no zone-like term of a rung tells apart are one bucket: a term allows all of them, or none.
+    Nodes that no zone-like term of a rung tells apart are one row: a term allows all of them, or none.
     """
 
     def __init__(self, nodes: Sequence[ExistingNode]) -> None:
         self._nodes = nodes
-        self._by_name = {node.view.name: node for node in nodes}
-        self._buckets: dict[Rung, list[_Bucket]] = {}
+        self._alike = Alike([node.view for node in nodes])
+        self._accepted: dict[tuple[ExistingNode, Constraints], bool] = {}
+        self._rows: dict[Rung, Sequence[Row]] = {}
+        self._rows_of: dict[Hashable, Sequence[Row]] = {}
         self._cursors: dict[Rung, list[int]] = {}
 
     def begin(self) -> None:
@@ -32,60 +35,93 @@ class OpenNodes:
         self._cursors.clear()
 
     def place(self, lot: Lot, rung: Rung) -> bool:
-        """Put the next of the lot on the first node that takes it."""
-        if not self._nodes or lot.unit > 1:
+        """Put the next of the lot on the first node that takes them."""
+        if not self._nodes:
             return False
-        pod, pod_class = lot.pods[0], lot.pod_class
-        if self._place(pod, pod_class, rung):
-            lot.take()
-            return True
-        return False
-
-    def _place(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
         if rung.host_affinities and hosts_of(rung.host_affinities):
-            return self._beside_others(pod, pod_class, rung)
-        buckets = self._buckets_for(rung)
-        cursors = self._cursors.setdefault(rung, [0] * len(buckets))
-        open_ones = {
+            return self._beside_others(lot, rung)
+        amounts = lot.pod_class.amounts
+        rows = self._rows_for(rung)
+        cursors = self._cursors.get(rung)
+        if cursors is None:
+            cursors = self._cursors[rung] = [row.first_with_room(0, amounts) for row in rows]
+        open_ones = [
             number
-            for number, bucket in enumerate(buckets)
-            if cursors[number] < len(bucket) and rung.allows_labels(bucket[0].view.labels)
-        }
+            for number, row in enumerate(rows)
+            if cursors[number] < len(row.nodes) and rung.allows_labels(row.nodes[0].view.labels)
+        ]
         while open_ones:
-            number = min(open_ones, key=lambda n: buckets[n][cursors[n]].index)
-            node = buckets[number][cursors[number]]
-            if rung.allows_host(node.view.name) and node.add(pod, pod_class):
-                rung.record_node(node.view)
+            number = open_ones[0]
+            if len(open_ones) > 1:
+                number = min(open_ones, key=lambda n: rows[n].nodes[cursors[n]].index)
+            row = rows[number]
+            if self._take(row.nodes[cursors[number]], lot, rung):
                 return True
-            cursors[number] += 1
-            if cursors[number] == len(buckets[number]):
-                open_ones.discard(number)
+            cursors[number] = row.first_with_room(cursors[number] + 1, amounts)
+            if cursors[number] == len(row.nodes):
+                open_ones.remove(number)
         return False
 
-    def put(self, node: ExistingNode, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
-        """Put the pod on this very node, if it may go there."""
-        allowed = (
-            node.accepts(rung.constraints)
-            and rung.allows_labels(node.view.labels)
-            and rung.allows_host(node.view.name)
-            and node.add(pod, pod_class)
-        )
-        if allowed:
+    def keep(self, node: ExistingNode, lot: Lot, rung: Rung) -> bool:
+        """Put the next of the lot on the node that was planned for them, if they may still go there.
+
+        What is not launched yet is what it was planned to be, and it was planned for them: its labels are not known, but suit them.
+        """
+        is_known = node.view.claim is None or node.view.claim.is_true(LAUNCHED)
+        if is_known:
+            return self._put(node, lot, rung)
+        return self._take(node, lot, rung)
+
+    def _put(self, node: ExistingNode, lot: Lot, rung: Rung) -> bool:
+        """Put the next of the lot on this very node, if they may go there."""
+        suits = self._accepts(node, rung.constraints) and rung.allows_labels(node.view.labels)
+        return suits and self._take(node, lot, rung)
+
+    def _take(self, node: ExistingNode, lot: Lot, rung: Rung) -> bool:
+        """Put the next of the lot on a node whose labels and taints suit them; as many as it holds, if nobody counts them."""
+        if not rung.allows_host(node.view.name):
+            return False
+        units = node.add(lot, len(lot) // lot.unit if rung.is_uncounted else 1)
+        for _ in range(0 if rung.is_uncounted else units * lot.unit):
             rung.record_node(node.view)
-        return allowed
+        return units > 0
 
-    def _beside_others(self, pod: Pod, pod_class: PodClass, rung: Rung) -> bool:
+    def _accepts(self, node: ExistingNode, constraints: Constraints) -> bool:
+        key = (node, constraints)
+        known = self._accepted.get(key)
+        if known is None:
+            known = self._accepted[key] = accepts(node.view, constraints)
+        return known
+
+    def _beside_others(self, lot: Lot, rung: Rung) -> bool:
         """Pods that want to be on the same host as others: only those hosts come into question."""
-        names = hosts_of(rung.host_affinities)
-        beside = sorted((self._by_name[n] for n in names if n in self._by_name), key=lambda node: node.index)
-        return any(self.put(node, pod, pod_class, rung) for node in beside)
+        named = self._by_name
+        beside = [named[name] for name in hosts_of(rung.host_affinities) if isinstance(name, str) and name in named]
+        return any(self._put(node, lot, rung) for node in sorted(beside, key=lambda node: node.index))
 
-    def _buckets_for(self, rung: Rung) -> list[_Bucket]:
-        found = self._buckets.get(rung)
+    @functools.cached_property
+    def _by_name(self) -> Mapping[str, ExistingNode]:
+        return {node.view.name: node for node in self._nodes}
+
+    def _rows_for(self, rung: Rung) -> Sequence[Row]:
+        """The nodes that the rung's constraints accept. Rungs that see the same nodes in the same way share their rows."""
+        found = self._rows.get(rung)
         if found is None:
-            grouped: dict[tuple[str, ...], _Bucket] = {}
-            for node in self._nodes:
-                if node.accepts(rung.constraints):
-                    grouped.setdefault(rung.bucket(node.view), []).append(node)
-            found = self._buckets[rung] = list(grouped.values())
+            looked_at = asked_labels((rung.constraints,)) | frozenset(rung.keys)
+            groups = self._alike.by(looked_at)
+            views = (self._nodes[group[0]].view for group in groups)
+            accepted = tuple(accepts(view, rung.constraints) for view in views)
+            key = (looked_at, accepted, rung.keys)
+            found = self._rows_of.get(key)
+            if found is None:
+                taken = [group for group, taken in zip(groups, accepted, strict=True) if taken]
+                found = self._rows_of[key] = self._make_rows(taken, rung.keys)
+            self._rows[rung] = found
         return found
+
+    def _make_rows(self, groups: Sequence[Group], keys: Sequence[str]) -> Sequence[Row]:
+        merged: dict[tuple[str, ...], list[int]] = {}
+        for group in groups:
+            labels = self._nodes[group[0]].view.labels
+            merged.setdefault(tuple(labels.get(key, "") for key in keys), []).extend(group)
+        return [Row([self._nodes[position] for position in sorted(positions)]) for positions in merged.values()]

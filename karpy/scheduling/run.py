@@ -143,7 +143,8 @@ class Run:
         waiting = []
         for pod in pod_class.pods:
             node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
-            if node is None or not any(self.open_nodes.put(node, pod, pod_class, r) for r in self._ladder(pod_class)):
+            alone = Lot(pod_class, (pod,))
+            if node is None or not any(self.open_nodes.keep(node, alone, rung) for rung in self._ladder(pod_class)):
                 waiting.append(pod)
         return waiting
 

@@ -179,9 +179,10 @@ class Rung:
                 return False
         return True
 
-    def bucket(self, view: NodeView) -> tuple[str, ...]:
-        """Nodes that no zone-like term tells apart."""
-        return tuple(view.labels.get(key, "") for key in self._keys)
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The labels by whose values zone-like terms tell nodes apart."""
+        return self._keys
 
     # After a placement
 

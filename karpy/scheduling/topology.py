@@ -7,15 +7,18 @@ bits of a mask. For the hostname each machine is a domain of its own: only count
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from karpy import labels
-from karpy.objects.pod import Pod
+from karpy.objects.pod import Pod, PodGroup
 from karpy.requirements import Requirement, Requirements
+from karpy.scheduling.alike import Alike
 from karpy.scheduling.claims import Template
 from karpy.scheduling.classes import ReadPod
-from karpy.scheduling.constraints import AffinityTerm, Constraints, SpreadTerm, constraints_of
+from karpy.scheduling.constraints import AffinityTerm, Constraints, Namespaces, SpreadTerm, constraints_of
 from karpy.scheduling.instances import bits
+from karpy.scheduling.running import Running, running
 from karpy.state.snapshot import NodeView, Snapshot
 from karpy.taints import Taint, untolerated
 
@@ -79,7 +82,7 @@ class Group:
     def counts_node(self, requirements: Requirements, taints: Sequence[Taint], well_known: frozenset[str]) -> bool:
         """Whether pods on such a node count (spread only: the pod's own node affinity and tolerations decide)."""
         term = self.term
-        if not isinstance(term, SpreadTerm):
+        if not isinstance(term, SpreadTerm) or (term.tolerations is None and not all(term.nodes)):
             return True
         if term.tolerations is not None and untolerated(taints, term.tolerations) is not None:
             return False
@@ -164,14 +167,15 @@ class Topology:
     ) -> None:
         self._templates = templates
         self._views = [view for view in snapshot.nodes if not view.is_leaving]
+        self._alike = Alike(self._views)
         self._well_known = well_known
         self._domains: dict[str, Domains] = {}
         self._groups: dict[tuple[GroupKind, SpreadTerm | AffinityTerm], Group] = {}
         self._selecting: dict[Hashable, tuple[Group, ...]] = {}
-        batch = {read.pod.metadata.uid: read.constraints for read in pods}
-        for constraints in dict.fromkeys(batch.values()):
+        batch = tuple(pods)
+        for constraints in dict.fromkeys(read.constraints for read in batch):
             self._make_groups(constraints)
-        self._count(snapshot, batch)
+        self._count(tuple(running(snapshot.nodes, (read.pod for read in batch))), snapshot.namespaces)
 
     @property
     def is_empty(self) -> bool:
@@ -207,13 +211,14 @@ class Topology:
 
     def selecting(self, pod: Pod) -> tuple[Group, ...]:
         """The groups whose term is about this pod."""
-        own = pod.metadata.labels or {}
-        key = (pod.metadata.namespace, frozenset(own.items()))
-        found = self._selecting.get(key)
+        return self._selecting_group(pod.group)
+
+    def _selecting_group(self, pods: PodGroup) -> tuple[Group, ...]:
+        found = self._selecting.get(pods)
         if found is None:
-            namespace = pod.metadata.namespace
+            namespace, own = pods[0], dict(pods[1])
             found = tuple(g for g in self._groups.values() if g.term.selector.selects(namespace, own))
-            self._selecting[key] = found
+            self._selecting[pods] = found
         return found
 
     def _make_groups(self, constraints: Constraints) -> None:
@@ -237,38 +242,49 @@ class Topology:
         )
         names = {v for template in self._templates if bears(template.taints) for v in _values(template, term.key)}
         probe = Group(GroupKind.SPREAD, term, domains, 0)
-        for view in self._views:
+        for alike in self._alike.by(frozenset((term.key, *(key for wanted in term.nodes for key in wanted)))):
+            view = self._views[alike[0]]
             if term.key in view.labels and probe.counts_node(view.requirements, view.taints, frozenset()):
                 names.add(view.labels[term.key])
         return sum(1 << domains.index[name] for name in names if name in domains.index)
 
-    def _count(self, snapshot: Snapshot, batch: Mapping[str, Constraints]) -> None:
+    def _count(self, nodes: Sequence[Running], namespaces: Namespaces) -> None:
         """Count the pods that run already, and the anti-affinities that they have."""
-        keeping_apart = [
-            (view, pod, constraints_of(pod, snapshot.namespaces))
-            for view in snapshot.nodes
-            for pod in view.pods
-            if _keeps_apart(pod) and _counts(pod, batch)
-        ]
-        for _view, _pod, constraints in keeping_apart:
-            self.inverse_of(constraints)
+        keeping_apart = self._keeping_apart(nodes, namespaces)
         if self.is_empty:
             return
-        for view, _pod, constraints in keeping_apart:
-            for group in self.inverse_of(constraints):
+        for view, groups in keeping_apart:
+            for group in groups:
                 self._record_at(group, view)
-        for view in snapshot.nodes:
+        selected = {pods: self._counting(pods) for pods in dict.fromkeys(itertools.chain(*(n.groups for n in nodes)))}
+        for node in nodes:
+            view = node.view
             passing: dict[Group, bool] = {}
-            for pod in view.pods:
-                if not _counts(pod, batch):
-                    continue
-                for group in self.selecting(pod):
-                    if group.kind is GroupKind.INVERSE:
-                        continue
+            for pods, count in node.groups.items():
+                for group in selected[pods]:
                     if group not in passing:
                         passing[group] = group.counts_node(view.requirements, view.taints, frozenset())
                     if passing[group]:
-                        self._record_at(group, view)
+                        for _ in range(count):
+                            self._record_at(group, view)
+
+    def _counting(self, pods: PodGroup) -> tuple[Group, ...]:
+        """The groups that count such pods where they run."""
+        return tuple(group for group in self._selecting_group(pods) if group.kind is not GroupKind.INVERSE)
+
+    def _keeping_apart(
+        self, nodes: Sequence[Running], namespaces: Namespaces
+    ) -> list[tuple[NodeView, tuple[Group, ...]]]:
+        """For each running pod that keeps others away, where it is and the groups of its terms."""
+        known: dict[tuple[int, PodGroup], tuple[Group, ...]] = {}
+        found = []
+        for node in nodes:
+            for pod in node.keeping_apart:
+                key = (id(pod.spec.affinity), pod.group)  # pods of one workload share what they ask for
+                if key not in known:
+                    known[key] = self.inverse_of(constraints_of(pod, namespaces))
+                found.append((node.view, known[key]))
+        return found
 
     @staticmethod
     def _record_at(group: Group, view: NodeView) -> None:
@@ -278,15 +294,6 @@ class Topology:
             bit = group.domains.index.get(view.labels[group.key])
             if bit is not None:
                 group.record(view.name, 1 << bit)
-
-
-def _counts(pod: Pod, batch: Mapping[str, Constraints]) -> bool:
-    return pod.is_active and pod.metadata.uid not in batch
-
-
-def _keeps_apart(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
 
 
 def _values(template: Template, key: str) -> Iterable[str]:

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
-
-import attrs
+from typing import Any, TypeVar
 
 from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
-from karpy.objects.meta import ObjectMeta, decode
+from karpy.objects.lists import Found, key_of, read_objects
+from karpy.objects.meta import decode
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay, read_overlay
-from karpy.objects.nodepool import NodeClassRef, NodePool, at
+from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.objects.pod import Pod
-from karpy.objects.provisioner import provisioner_to_pool
+from karpy.objects.sharing import Sharing
 from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
-from karpy.resources import Resources
 from karpy.state.bufferbook import BufferBook
 from karpy.state.buffers import BufferView
-from karpy.state.providerids import ByProviderId
-from karpy.state.snapshot import InvalidPool, NodeView, Snapshot, Storage
+from karpy.state.machines import Machines
+from karpy.state.pools import Pools
+from karpy.state.snapshot import InvalidPool, Snapshot, Storage
+from karpy.state.stores import InOrder, Store
 from karpy.state.workloads import WORKLOAD_KINDS, Selectors
 
 __all__ = ["ClusterState"]
 
-_POOL_READERS: Mapping[Kind, Callable[[Mapping[str, Any]], NodePool]] = {
-    kinds.NODE_POOL: NodePool.from_dict,
-    kinds.PROVISIONER: provisioner_to_pool,
-}
+T = TypeVar("T")
 
 
 class ClusterState:
@@ -51,7 +48,6 @@ class ClusterState:
         kinds.NODE_CLAIM,
         kinds.NODE_POOL,
         kinds.PROVISIONER,
-        kinds.NODE_OVERLAY,
         kinds.DAEMON_SET,
         kinds.POD_DISRUPTION_BUDGET,
         kinds.NAMESPACE,
@@ -59,6 +55,7 @@ class ClusterState:
         kinds.PERSISTENT_VOLUME,
         kinds.STORAGE_CLASS,
         kinds.CSI_NODE,
+        kinds.NODE_OVERLAY,
         *WORKLOAD_KINDS,
     )
     #: Kinds that `apply` understands too, and that matter only where CapacityBuffers are served.
@@ -68,69 +65,67 @@ class ClusterState:
         self.node_class_kinds = node_class_kinds
         self._lock = threading.RLock()
         self._version = 0
-        self._pods: dict[str, Pod] = {}
         self._unreadable: dict[tuple[Kind, str], InvalidObject] = {}
-        self._pods_on: dict[str, dict[str, Pod]] = {}
-        self._pending: dict[str, Pod] = {}
-        self._nodes: dict[str, Node] = {}
-        self._claims: dict[str, NodeClaim] = {}
-        self._claim_names = ByProviderId()
-        self._node_names = ByProviderId()
-        self._pools: dict[tuple[Kind, str], NodePool | InvalidPool] = {}
-        self._node_classes: dict[NodeClassRef, Mapping[str, Any]] = {}
-        self._overlays: dict[str, NodeOverlay | InvalidOverlay] = {}
-        self._daemon_sets: dict[str, DaemonSet] = {}
-        self._budgets: dict[str, PodDisruptionBudget] = {}
-        self._claimed: dict[str, PersistentVolumeClaim] = {}
-        self._volumes: dict[str, PersistentVolume] = {}
-        self._storage_classes: dict[str, StorageClass] = {}
-        self._csi_nodes: dict[str, CSINode] = {}
-        self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._machines = Machines()
+        self._pools = Pools(node_class_kinds)
+        self._sharing = Sharing()
+        self._pods: dict[str, Pod] = {}
+        self._pending: InOrder[str, Pod] = InOrder()
+        self._assignments: Store[str, str] = Store()
+        self._daemon_sets: InOrder[str, DaemonSet] = InOrder()
+        self._budgets: InOrder[str, PodDisruptionBudget] = InOrder()
+        self._claimed: Store[str, PersistentVolumeClaim] = Store()
+        self._volumes: Store[str, PersistentVolume] = Store()
+        self._storage_classes: Store[str, StorageClass] = Store()
+        self._attach_limits: Store[str, Mapping[str, int]] = Store()
+        self._namespaces: Store[str, Mapping[str, str]] = Store()
+        self._overlays: InOrder[str, NodeOverlay | InvalidOverlay] = InOrder()
         self._selectors = Selectors()
         self._buffers = BufferBook()
-        self._marked: set[str] = set()
-        self._nominated: dict[str, float] = {}
-        self._assignments: dict[str, str] = {}
-        self._views: dict[str, NodeView] = {}
-        self._resolved_pools: tuple[NodePool, ...] | None = None
         self._snapshot: Snapshot | None = None
         # Kinds that are only kept: where, and as what.
-        self._plain: Mapping[Kind, tuple[dict[str, Any], type[Any]]] = {
+        self._plain: Mapping[Kind, tuple[Store[str, Any] | InOrder[str, Any], type[Any]]] = {
             kinds.POD_DISRUPTION_BUDGET: (self._budgets, PodDisruptionBudget),
             kinds.PERSISTENT_VOLUME_CLAIM: (self._claimed, PersistentVolumeClaim),
             kinds.PERSISTENT_VOLUME: (self._volumes, PersistentVolume),
             kinds.STORAGE_CLASS: (self._storage_classes, StorageClass),
-            kinds.CSI_NODE: (self._csi_nodes, CSINode),
         }
 
     @classmethod
     def of(cls, objects: Iterable[Mapping[str, Any]], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
-        """The state of a cluster that holds exactly these objects; kinds that do not matter are skipped."""
-        state = cls(node_class_kinds)
-        by_name = {(kind.group, kind.kind): kind for kind in (*cls.KINDS, *cls.BUFFER_KINDS, *node_class_kinds)}
-        for obj in objects:
-            group = str(obj.get("apiVersion", "")).rpartition("/")[0]
-            kind = by_name.get((group, str(obj.get("kind", ""))))
-            if kind is not None:
-                state.apply(WatchEvent(EventType.ADDED, kind, obj))
-        if state._unreadable:
-            raise next(iter(state._unreadable.values()))
-        return state
+        """The state of a cluster that holds exactly these objects; kinds that do not matter are skipped.
+
+        Raises:
+            InvalidObject: one of them cannot be read.
+        """
+        return _filled(cls(node_class_kinds), (Found.of(obj) for obj in objects))
+
+    @classmethod
+    def of_json(cls, documents: Iterable[bytes], node_class_kinds: tuple[Kind, ...] = ()) -> ClusterState:
+        """As `of`, from JSON as the API server sends it: lists, page by page, or single objects.
+
+        Raises:
+            InvalidObject: one of them cannot be read.
+        """
+        return _filled(cls(node_class_kinds), (found for each in documents for found in read_objects(each)))
 
     # Taking in
 
     def apply(self, event: WatchEvent) -> None:
-        """Take in one event (its object is raw JSON). O(1); unreadable objects are remembered in `unreadable` and skipped."""
-        metadata = event.object["metadata"]
-        name = metadata["name"]
-        key = f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
+        """Take in one event, whose object is raw JSON, or decoded if it is of a kind of `karpy.objects` that is decoded as a whole.
+
+        O(1); unreadable objects are remembered in `unreadable` and skipped.
+        """
+        key = key_of(event.object)
         gone = event.type is EventType.DELETED
         with self._lock:
-            self._version += 1
-            self._snapshot = None
+            self._changed()
             try:
+                if not key:
+                    raise InvalidObject("found nothing", path="metadata.name", accepted="text that is not empty")
                 self._take(event.kind, key, None if gone else event.object)
-                self._unreadable.pop((event.kind, key), None)
+                if self._unreadable:
+                    self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
                 self._take(event.kind, key, None)
                 self._unreadable[event.kind, key] = error
@@ -143,139 +138,93 @@ class ClusterState:
         if kind != kinds.NODE_CLAIM:
             return
         with self._lock:
-            for name in [name for name in self._claims if name not in keys]:
-                self._version += 1
-                self._snapshot = None
+            for name in self._machines.claims_beside(keys):
+                self._changed()
                 self._take_claim(name, None)
 
-    def _take(self, kind: Kind, key: str, raw: Mapping[str, Any] | None) -> None:
+    def _take(self, kind: Kind, key: str, obj: Any) -> None:
         if kind == kinds.POD:
-            self._take_pod(key, None if raw is None else decode(raw, Pod))
+            self._take_pod(key, _read(obj, Pod))
         elif kind == kinds.NODE:
-            self._take_node(key, None if raw is None else decode(raw, Node))
+            self._machines.take_node(key, _read(obj, Node))
         elif kind == kinds.NODE_CLAIM:
-            self._take_claim(key, None if raw is None else NodeClaim.from_dict(raw))
+            self._take_claim(key, None if obj is None else NodeClaim.from_dict(obj))
         elif kind == kinds.DAEMON_SET:
-            self._take_daemon_set(key, None if raw is None else decode(raw, DaemonSet))
+            self._take_daemon_set(key, _read(obj, DaemonSet))
+        elif kind == kinds.CSI_NODE:
+            node = _read(obj, CSINode)
+            self._attach_limits.put(key, None if node is None else node.limits)
         elif kind in self._plain:
             store, type_ = self._plain[kind]
-            _put(store, key, None if raw is None else decode(raw, type_))
-        elif kind == kinds.NODE_OVERLAY:
-            _put(self._overlays, key, None if raw is None else read_overlay(key, raw))
+            store.put(key, _read(obj, type_))
         elif kind == kinds.NAMESPACE:
-            _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
-        elif kind in WORKLOAD_KINDS or kind in self.BUFFER_KINDS:
-            if kind in WORKLOAD_KINDS:
-                self._selectors.take(kind, key, raw)
-            if kind in self.BUFFER_KINDS:
-                self._buffers.take(kind, key, raw)
+            self._namespaces.put(key, None if obj is None else dict(obj["metadata"].get("labels") or {}))
         else:
-            self._resolved_pools = None
-            # A Provisioner with an inline provider is a pool and its own node class.
-            if kind in _POOL_READERS:
-                _put(self._pools, (kind, key), None if raw is None else _read_pool(kind, key, raw))
-            if kind in self.node_class_kinds:
-                _put(self._node_classes, NodeClassRef(kind.group, kind.kind, key), raw)
+            self._take_raw(kind, key, obj)
 
-    def _take_pod(self, key: str, pod: Pod | None) -> None:
+    def _take_raw(self, kind: Kind, key: str, raw: Mapping[str, Any] | None) -> None:
+        """Kinds that several rooms may keep something of, or that keep what they cannot read."""
+        if kind == kinds.NODE_OVERLAY:
+            self._overlays.put(key, None if raw is None else read_overlay(key, raw))
+            return
+        if kind in WORKLOAD_KINDS:
+            self._selectors.take(kind, key, raw)
+        if kind in self.BUFFER_KINDS:
+            self._buffers.take(kind, key, raw)
+        if kind not in WORKLOAD_KINDS and kind not in self.BUFFER_KINDS:
+            self._pools.take(kind, key, raw)
+
+    def _take_pod(self, key: str, read: Pod | None) -> None:
         old = self._pods.get(key)
-        if pod is not None:
-            pod.requests  # noqa: B018  (read here, so that a pod that cannot be read is refused at the door)
+        pod = None if read is None else self._sharing.pod(read)
         if old is not None:
-            self._pending.pop(key, None)
             if pod is None or pod.metadata.uid != old.metadata.uid:
-                self._assignments.pop(old.metadata.uid, None)
+                self._assignments.put(old.metadata.uid, None)
             if old.spec.node_name:
-                self._leave_node(key, old.spec.node_name)
+                self._machines.unbind(key, old.spec.node_name)
+        self._pending.put(key, pod if pod is not None and pod.is_provisionable else None)
         if pod is None:
             self._pods.pop(key, None)
             return
         self._pods[key] = pod
         if pod.spec.node_name and not pod.is_terminal:
-            self._assignments.pop(pod.metadata.uid, None)
-            self._pods_on.setdefault(pod.spec.node_name, {})[key] = pod
-            self._forget_view_of_node(pod.spec.node_name)
-        elif pod.is_provisionable:
-            self._pending[key] = pod
-
-    def _leave_node(self, key: str, node_name: str) -> None:
-        pods = self._pods_on.get(node_name, {})  # a pod that was finished when it was first seen is not there
-        pods.pop(key, None)
-        if not pods:
-            self._pods_on.pop(node_name, None)
-        self._forget_view_of_node(node_name)
+            self._assignments.put(pod.metadata.uid, None)
+            self._machines.bind(key, pod)
 
     def _take_daemon_set(self, key: str, daemon_set: DaemonSet | None) -> None:
         if daemon_set is not None:
-            daemon_set.to_pod().requests  # noqa: B018  (as for pods)
-        _put(self._daemon_sets, key, daemon_set)
-
-    def _take_node(self, name: str, node: Node | None) -> None:
-        old = self._nodes.get(name)
-        if node is not None:
-            _check_readable(node)
-        self._views.pop(f"node/{name}", None)
-        if old is not None:
-            self._node_names.remove(old.spec.provider_id, name)
-            self._forget_views(old.spec.provider_id)
-        _put(self._nodes, name, node)
-        if node is not None:
-            self._node_names.add(node.spec.provider_id, name)
-            self._forget_views(node.spec.provider_id)
+            daemon_set.to_pod().requests  # noqa: B018  (read here, so that one that cannot be read is refused at the door)
+        self._daemon_sets.put(key, daemon_set)
 
     def _take_claim(self, name: str, claim: NodeClaim | None) -> None:
-        old = self._claims.get(name)
-        if old is not None and claim is not None and _is_older(claim.metadata, old.metadata):
-            return  # the watch is behind what a controller wrote and took in itself
-        self._views.pop(name, None)
-        if old is not None:
-            self._claim_names.remove(old.provider_id, name)
-            self._forget_views(old.provider_id)
-        _put(self._claims, name, claim)
-        if claim is not None:
-            self._claim_names.add(claim.provider_id, name)
-            self._forget_views(claim.provider_id)
-            return
-        self._marked.discard(name)
-        self._nominated.pop(name, None)
-        self._assignments = {uid: held for uid, held in self._assignments.items() if held != name}
-
-    def _forget_views(self, provider_id: str) -> None:
-        """Of everything that this machine is known as: by its claim's name, or by its node's where it has no claim."""
-        for name in self._claim_names.all(provider_id):
-            self._views.pop(name, None)
-        for name in self._node_names.all(provider_id):
-            self._views.pop(f"node/{name}", None)
-
-    def _forget_view_of_node(self, name: str) -> None:
-        node = self._nodes.get(name)
-        if node is not None:
-            self._views.pop(f"node/{name}", None)
-            self._forget_views(node.spec.provider_id)
+        self._machines.take_claim(name, claim)
+        if claim is None:
+            for uid in [uid for uid, held in self._assignments.picture().items() if held == name]:
+                self._assignments.put(uid, None)
 
     # Decisions that are under way
 
     def mark_for_deletion(self, claims: Iterable[str]) -> None:
         """These claims are about to be deleted: place nothing there, find new places for their pods."""
-        self._change(claims, self._marked.add)
+        with self._lock:
+            self._changed()
+            self._machines.mark(claims)
 
     def unmark_for_deletion(self, claims: Iterable[str]) -> None:
-        self._change(claims, self._marked.discard)
+        with self._lock:
+            self._changed()
+            self._machines.unmark(claims)
 
     def nominate(self, claim: str, pod_uids: Iterable[str], *, until: float) -> None:
         """These pods were planned onto this claim, which must not be disrupted before ``until``."""
         with self._lock:
+            self._changed()
             self._assignments.update(dict.fromkeys(pod_uids, claim))
-            self._nominated[claim] = max(until, self._nominated.get(claim, 0.0))
-            self._change((claim,), lambda _name: None)
+            self._machines.nominate(claim, until)
 
-    def _change(self, claims: Iterable[str], change: Callable[[str], None]) -> None:
-        with self._lock:
-            self._version += 1
-            self._snapshot = None
-            for name in claims:
-                change(name)
-                self._views.pop(name, None)
+    def _changed(self) -> None:
+        self._version += 1
+        self._snapshot = None
 
     # Giving out
 
@@ -286,37 +235,34 @@ class ClusterState:
             return dict(self._unreadable)
 
     def claim(self, name: str) -> NodeClaim | None:
-        return self._claims.get(name)
+        return self._machines.claim(name)
 
     def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
-        return self._claims.get(self._claim_names.first(provider_id))
+        return self._machines.claim_by_provider_id(provider_id)
 
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that joined for this claim."""
-        return self._nodes.get(self._node_names.first(claim.provider_id))
+        return self._machines.node_by_provider_id(claim.provider_id)
 
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that this node joined for."""
-        return self.claim_by_provider_id(node.spec.provider_id)
+        return self._machines.claim_by_provider_id(node.spec.provider_id)
 
     def node(self, name: str) -> Node | None:
-        return self._nodes.get(name)
+        return self._machines.node(name)
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""
         with self._lock:
-            return tuple(self._pods_on.get(node_name, {}).values())
+            return self._machines.pods_on(node_name)
 
     def node_class(self, ref: NodeClassRef) -> Mapping[str, Any] | None:
-        return self._node_classes.get(ref)
+        return self._pools.node_class(ref)
 
     def pools(self) -> tuple[NodePool, ...]:
         """The pools that can be read, in the order in which they are tried, each with its node class named in full."""
         with self._lock:
-            if self._resolved_pools is None:
-                found = (self._resolved(pool) for pool in self._pools.values() if isinstance(pool, NodePool))
-                self._resolved_pools = tuple(sorted(found, key=lambda pool: pool.order))
-            return self._resolved_pools
+            return self._pools.valid()
 
     def pool(self, name: str) -> NodePool | None:
         return next((pool for pool in self.pools() if pool.name == name), None)
@@ -324,7 +270,7 @@ class ClusterState:
     def invalid_pools(self) -> tuple[InvalidPool, ...]:
         """The pools that cannot be read, and why."""
         with self._lock:
-            return tuple(pool for pool in self._pools.values() if isinstance(pool, InvalidPool))
+            return self._pools.invalid()
 
     def buffers(self) -> tuple[BufferView, ...]:
         """The CapacityBuffers that are served, as they are now."""
@@ -334,7 +280,7 @@ class ClusterState:
     def overlays(self) -> tuple[NodeOverlay | InvalidOverlay, ...]:
         """The overlays by name, with those that cannot be read."""
         with self._lock:
-            return tuple(self._overlays[name] for name in sorted(self._overlays))
+            return self._overlays.picture()
 
     def overlay(self, name: str) -> NodeOverlay | InvalidOverlay | None:
         return self._overlays.get(name)
@@ -349,99 +295,37 @@ class ClusterState:
     def _take_snapshot(self) -> Snapshot:
         return Snapshot(
             version=self._version,
-            nodes=tuple(sorted(self._all_views(), key=_order)),
-            pending=tuple(self._pending[key] for key in sorted(self._pending)),
-            pools=self.pools(),
-            invalid_pools=self.invalid_pools(),
-            node_classes=dict(self._node_classes),
-            overlays=self.overlays(),
-            daemon_sets=tuple(self._daemon_sets[key] for key in sorted(self._daemon_sets)),
-            budgets=tuple(self._budgets[key] for key in sorted(self._budgets)),
-            assignments=dict(self._assignments),
-            namespaces=dict(self._namespaces),
+            nodes=self._machines.views(),
+            pending=self._pending.picture(),
+            pools=self._pools.valid(),
+            invalid_pools=self._pools.invalid(),
+            node_classes=self._pools.node_classes(),
+            daemon_sets=self._daemon_sets.picture(),
+            budgets=self._budgets.picture(),
+            assignments=self._assignments.picture(),
+            namespaces=self._namespaces.picture(),
             storage=Storage(
-                claims=dict(self._claimed),
-                volumes=dict(self._volumes),
-                classes=dict(self._storage_classes),
-                limits={name: node.limits for name, node in self._csi_nodes.items()},
+                claims=self._claimed.picture(),
+                volumes=self._volumes.picture(),
+                classes=self._storage_classes.picture(),
+                limits=self._attach_limits.picture(),
             ),
             workloads=self._selectors.picture(),
+            overlays=self._overlays.picture(),
             buffers=self._buffers.views(),
         )
 
-    def _all_views(self) -> Iterable[NodeView]:
-        for name, claim in self._claims.items():
-            yield self._view(name, claim, self.node_of(claim))
-        for name, node in self._nodes.items():
-            if self.claim_of(node) is None:
-                yield self._view(f"node/{name}", None, node)
 
-    def _view(self, key: str, claim: NodeClaim | None, node: Node | None) -> NodeView:
-        view = self._views.get(key)
-        if view is None:
-            view = NodeView(
-                node=node,
-                claim=claim,
-                pods=() if node is None else self.pods_on(node.name),
-                marked_for_deletion=key in self._marked,
-                nominated_until=self._nominated.get(key, 0.0),
-            )
-            self._views[key] = view
-        return view
-
-    def _kinds_for(self, pool: NodePool) -> tuple[Kind, ...]:
-        """Node class kinds in the order in which a bare name is looked up: first those of the cloud whose labels the pool asks
-        for; a Provisioner means those of its own time."""
-        domains = {key.partition("/")[0] for key in pool.template_requirements}
-        is_old = pool.origin == kinds.PROVISIONER
-
-        def rank(kind: Kind) -> tuple[bool, bool]:
-            return kind.group not in domains, is_old and "alpha" not in kind.version
-
-        return tuple(sorted(self.node_class_kinds, key=rank))
-
-    def _resolved(self, pool: NodePool) -> NodePool:
-        """``pool`` with group and kind of its node class filled in."""
-        ref = pool.node_class
-        if (ref.group and ref.kind) or not self.node_class_kinds:
-            return pool
-        fitting = [
-            NodeClassRef(kind.group, kind.kind, ref.name)
-            for kind in self._kinds_for(pool)
-            if ref.group in ("", kind.group) and ref.kind in ("", kind.kind) and kind not in _POOL_READERS
-        ]
-        if not fitting:
-            return pool
-        return attrs.evolve(pool, node_class=next((ref for ref in fitting if ref in self._node_classes), fitting[0]))
+def _filled(state: ClusterState, objects: Iterable[Found]) -> ClusterState:
+    by_name = {(kind.group, kind.kind): kind for kind in (*state.KINDS, *state.BUFFER_KINDS, *state.node_class_kinds)}
+    for found in objects:
+        kind = by_name.get((found.group, found.kind))
+        if kind is not None:
+            state.apply(WatchEvent(EventType.ADDED, kind, found.object))
+    for error in state.unreadable.values():
+        raise error
+    return state
 
 
-def _order(view: NodeView) -> tuple[bool, str, str]:
-    """Initialized machines first, then by name; a node and a claim may have the same one."""
-    return (not view.is_initialized, view.name, view.claim.name if view.claim is not None else "")
-
-
-def _read_pool(kind: Kind, name: str, raw: Mapping[str, Any]) -> NodePool | InvalidPool:
-    try:
-        return _POOL_READERS[kind](raw)
-    except InvalidObject as error:
-        return InvalidPool(name, kind, raw, error)
-
-
-def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
-    """Whether ``new`` is an earlier version of the same object, as far as versions can be compared."""
-    versions = (new.resource_version, known.resource_version)
-    return new.uid == known.uid and all(map(str.isdigit, versions)) and int(versions[0]) < int(versions[1])
-
-
-def _check_readable(node: Node) -> None:
-    """Refuse a node at the door whose amounts cannot be read, rather than fail in the middle of a snapshot."""
-    for field in ("capacity", "allocatable"):
-        at(f"status.{field}", Resources.parse, getattr(node.status, field) or {})
-
-
-def _put(store: dict[Any, Any], key: Any, value: Any) -> None:
-    """Store the value, or remove the key when there is none."""
-    if value is None:
-        store.pop(key, None)
-    else:
-        store[key] = value
+def _read(obj: Any, type_: type[T]) -> T | None:
+    return obj if obj is None or isinstance(obj, type_) else decode(obj, type_)

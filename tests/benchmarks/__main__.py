@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import serving
+import snapshots
 import solving
 import starting
 import worlds
 from measure import render, write
 
-MODULES = {"starting": starting, "solving": solving, "serving": serving, "worlds": worlds}
+MODULES = {"starting": starting, "solving": solving, "snapshots": snapshots, "serving": serving, "worlds": worlds}
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from karpy import labels
 from karpy.resources import Resources
-from karpy.scheduling.daemons import daemons_of, expected_on
+from karpy.scheduling.daemons import daemons_of, expected_on, expected_on_all
 from karpy.state.snapshot import Snapshot
 from karpy.testing import (
     make_daemon_set,
@@ -160,3 +160,22 @@ def test_room_for_expected_daemons_is_kept_on_machines_that_come_up() -> None:
     daemon, pod = make_daemon_set(requests=ONE_CPU), make_pod(requests={"cpu": "1500m"})
     assert plan_of(make_nodepool(), machine, daemon, pod).nominations == ()
     assert plan_of(make_nodepool(), machine, daemon, make_pod(requests=ONE_CPU)).launches == ()
+
+
+def test_what_is_expected_is_known_of_many_nodes_at_once() -> None:
+    objects = [
+        *(make_node(f"n{number}", labels={"team": "ab"[number % 2]}) for number in range(6)),
+        make_pod("d2", node="n2", owner="DaemonSet", requests={"cpu": "1"}),
+        make_pod("d3", node="n3", owner="DaemonSet", requests={"cpu": "500m"}),
+        make_daemon_set("everywhere", requests={"cpu": "1"}),
+        make_daemon_set("for-a", requests={"memory": "1Gi"}, spec={"nodeSelector": {"team": "a"}}),
+    ]
+    snapshot = Snapshot.from_objects(objects)
+    daemons = daemons_of(snapshot.daemon_sets)
+    one_by_one = {position: expected_on(view, daemons) for position, view in enumerate(snapshot.nodes)}
+    assert [dict(one_by_one[position]) for position in (2, 3)] == [
+        {"cpu": 0, "memory": 2**30, "pods": 1},
+        {"cpu": 500, "pods": 0},
+    ]
+    assert expected_on_all(snapshot.nodes, daemons) == one_by_one
+    assert expected_on_all(snapshot.nodes[3:4], daemons[:0]) == {}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from karpy.errors import InvalidObject
@@ -257,6 +259,37 @@ def test_a_snapshot_is_the_same_object_until_something_changes() -> None:
     assert after.version > before.version
     assert after.node("b") is before.node("b")  # what did not change is shared
     assert after.node("a") is not before.node("a")
+
+
+def test_pictures_share_what_did_not_change_between_them() -> None:
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c", "namespace": "default"}}
+    state = ClusterState.of([make_node("a"), make_pod("waits"), make_nodepool(), make_daemon_set(), claim])
+    before = state.snapshot()
+    added(state, make_pod("p", node="a"))
+    after = state.snapshot()
+    assert after.nodes is not before.nodes
+    assert after.pending is before.pending
+    assert after.pools is before.pools
+    assert after.daemon_sets is before.daemon_sets
+    assert after.storage.claims is before.storage.claims
+    added(state, make_pod("waits", node="elsewhere"))
+    assert state.snapshot().nodes is after.nodes
+
+
+def test_objects_may_come_decoded() -> None:
+    objects = [make_node("n"), make_pod("p", node="n", requests={"cpu": "1"}), make_daemon_set()]
+    documents = [json.dumps(obj).encode() for obj in objects]
+    (view,) = ClusterState.of_json(documents).snapshot().nodes
+    assert (view.name, [pod.key for pod in view.pods], view.used["cpu"]) == ("n", ["default/p"], 1000)
+
+
+def test_of_documents_none_may_be_unreadable() -> None:
+    with pytest.raises(InvalidObject, match="Pod/default/p"):
+        ClusterState.of_json([json.dumps(make_pod("p", requests={"cpu": "x"})).encode()])
+    with pytest.raises(InvalidObject, match="not a Kubernetes object"):
+        Snapshot.from_json([b"{"])
+    with pytest.raises(InvalidObject, match=r"metadata\.name"):
+        Snapshot.from_json([b'{"kind":"Pod","apiVersion":"v1","metadata":{}}'])
 
 
 def test_an_older_snapshot_does_not_change() -> None:

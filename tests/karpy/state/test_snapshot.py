@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import attrs
 import pytest
 
 from karpy.resources import Resources
@@ -86,6 +88,39 @@ def test_a_node_without_the_hostname_label_still_is_that_host() -> None:
     assert view_of(node).labels == {"kubernetes.io/hostname": "n"}
 
 
+# Pods as selectors see them
+
+
+def test_pods_that_no_selector_tells_apart_are_counted_together() -> None:
+    pods = [
+        make_pod("a", node="n", labels={"app": "web"}),
+        make_pod("b", node="n", labels={"app": "web"}),
+        make_pod("c", node="n", labels={"app": "web"}, namespace="other"),
+        make_pod("d", node="n"),
+        deleting(make_pod("leaves", node="n")),
+    ]
+    web = frozenset({("app", "web")})
+    expected = {("default", web): 2, ("other", web): 1, ("default", frozenset()): 1}
+    assert view_of(make_node("n"), *pods).pod_groups == expected
+
+
+def test_pods_that_refuse_to_be_beside_others_are_known() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+
+    def keeps_apart(kind: str) -> dict[str, Any]:
+        return {"affinity": {"podAntiAffinity": {f"{kind}DuringSchedulingIgnoredDuringExecution": [term]}}}
+
+    wishes = {"weight": 1, "podAffinityTerm": term}
+    wishing = {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wishes]}}}
+    pods = [
+        make_pod("refuses", node="n", spec=keeps_apart("required")),
+        make_pod("wishes", node="n", spec=wishing),
+        make_pod("plain", node="n"),
+        deleting(make_pod("leaves", node="n", spec=keeps_apart("required"))),
+    ]
+    assert [pod.key for pod in view_of(make_node("n"), *pods).keeping_apart] == ["default/refuses"]
+
+
 # Leaving
 
 
@@ -167,9 +202,39 @@ def test_machines_are_found_by_name_of_node_or_claim() -> None:
     assert snapshot.pool("q") is None
 
 
+def test_budgets_are_found_by_the_pods_that_they_are_about() -> None:
+    elsewhere = budget("elsewhere")
+    elsewhere["metadata"]["namespace"] = "other"
+    pods = [make_pod("p", labels={"app": "web"}), make_pod("q")]
+    snapshot = Snapshot.from_objects([budget("a"), budget("b"), elsewhere, *pods])
+    found = {pod.key: [each.metadata.name for each in snapshot.budgets_of(pod)] for pod in snapshot.pending}
+    assert found == {"default/p": ["a", "b"], "default/q": []}
+
+
+def test_a_cluster_reads_the_same_from_json() -> None:
+    objects = [make_node("a"), make_nodepool("default"), make_pod("p"), make_pod("q", node="a", requests={"cpu": "1"})]
+    pages = [{"apiVersion": "v1", "kind": "List", "items": objects[:2]}, *objects[2:]]
+    snapshot = Snapshot.from_json(json.dumps(page).encode() for page in pages)
+    same = Snapshot.from_objects(objects)
+    assert (snapshot.pending, snapshot.pools) == (same.pending, same.pools)
+    assert [(view.node, view.pods, view.used) for view in snapshot.nodes] == [
+        (view.node, view.pods, view.used) for view in same.nodes
+    ]
+
+
 def test_the_cluster_without_some_nodes_is_the_same_otherwise() -> None:
     snapshot = Snapshot.from_objects([make_node("a"), make_node("b"), make_pod("p")])
     rest = snapshot.without(["a"])
     assert [view.name for view in rest.nodes] == ["b"]
     assert rest.node("b") is snapshot.node("b")
     assert rest.pending is snapshot.pending
+    assert (rest.node("a"), [view.name for view in snapshot.nodes]) == (None, ["a", "b"])
+
+
+def test_who_leaves_is_known_of_any_selection_of_nodes() -> None:
+    claim, node = make_machine("m")
+    snapshot = Snapshot.from_objects([deleting(claim), node, make_node("n")])
+    assert [view.name for view in snapshot.nodes.leaving] == ["m"]
+    assert [view.name for view in snapshot.without(["n"]).nodes.leaving] == ["m"]
+    assert snapshot.without(["m"]).nodes.leaving == ()
+    assert attrs.evolve(snapshot, nodes=(snapshot.nodes[1],)).nodes.leaving == ()

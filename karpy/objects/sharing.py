@@ -1,0 +1,115 @@
+"""Pods of one workload are alike but for their names and places: what is equal in them is kept, and worked out, once.
+
+A cluster has a hundred times as many pods as templates of pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+import attrs
+import msgspec
+
+from karpy.objects.meta import OwnerReference
+from karpy.objects.pod import ContainerStatus, Pod, PodGroup, PodSpec
+from karpy.resources import Resources
+
+__all__ = ["Sharing"]
+
+T = TypeVar("T")
+
+_MOST = 1 << 13
+"""How many different values of one sort are remembered: those that name their pod, and are never met again, would pile up."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_replace = msgspec.structs.replace
+
+
+class _Table(Generic[T]):
+    """Values by what tells them apart. When there are too many it starts anew: that shares less, and changes nothing else."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, T] = {}
+
+    def get(self, key: Hashable) -> T | None:
+        return self._known.get(key)
+
+    def keep(self, key: Hashable, value: T) -> T:
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[key] = value
+        return value
+
+    def first(self, key: Hashable, value: T) -> T:
+        """The first value that came with this key."""
+        known = self._known.get(key)
+        return self.keep(key, value) if known is None else known
+
+
+@attrs.frozen(eq=False)
+class _Shape:
+    """What the pods of a template share: the spec without a place, what their containers were granted, and what it comes to."""
+
+    spec: PodSpec
+    containers: tuple[ContainerStatus, ...]
+    init_containers: tuple[ContainerStatus, ...]
+    requests: Resources
+
+
+class Sharing:
+    """Makes equal parts of pods the same objects."""
+
+    def __init__(self) -> None:
+        self._shapes: _Table[_Shape] = _Table()
+        self._labels: _Table[tuple[dict[str, str] | None, PodGroup]] = _Table()
+        self._annotations: _Table[dict[str, str]] = _Table()
+        self._owners: _Table[tuple[OwnerReference, ...]] = _Table()
+        self._names: _Table[str] = _Table()
+
+    def pod(self, pod: Pod) -> Pod:
+        """An equal pod that shares what it can and knows its requests.
+
+        Raises:
+            InvalidObject: its requests cannot be read.
+        """
+        spec, meta, status = pod.spec, pod.metadata, pod.status
+        try:
+            bare = _replace(spec, node_name="", volumes=())
+            key = _encode((bare, status.container_statuses, status.init_container_statuses))
+        except (
+            OverflowError,
+            UnicodeEncodeError,
+        ):  # a number or a text beyond what can be written down stays by itself
+            pod.requests  # noqa: B018  (read here, so that a pod that cannot be read is refused)
+            return pod
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = _Shape(bare, status.container_statuses, status.init_container_statuses, pod.requests)
+            self._shapes.keep(key, shape)
+        labels, group = self._labels_of(pod)
+        name = self._names.first
+        shared = Pod(
+            _replace(
+                meta,
+                namespace=group[0],
+                labels=labels,
+                annotations=self._annotations_of(pod),
+                owner_references=self._owners.first(meta.owner_references, meta.owner_references),
+            ),
+            _replace(shape.spec, node_name=name(spec.node_name, spec.node_name), volumes=spec.volumes),
+            _replace(status, container_statuses=shape.containers, init_container_statuses=shape.init_containers),
+        )
+        # Filled in where the properties of these names remember their answers.
+        shared.__dict__["requests"] = shape.requests
+        shared.__dict__["group"] = group
+        return shared
+
+    def _labels_of(self, pod: Pod) -> tuple[dict[str, str] | None, PodGroup]:
+        own = pod.metadata.labels
+        key = (pod.metadata.namespace, tuple(own.items()) if own is not None else None)
+        return self._labels.get(key) or self._labels.keep(key, (own, pod.group))
+
+    def _annotations_of(self, pod: Pod) -> dict[str, str] | None:
+        own = pod.metadata.annotations
+        return self._annotations.first(tuple(own.items()), own) if own is not None else None

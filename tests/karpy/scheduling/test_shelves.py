@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import random
+
+from karpy.labels import CORE_LABELS
+from karpy.objects.pod import Pod
+from karpy.scheduling.classes import PodClass, classify, read_pods
+from karpy.scheduling.existing import ExistingNode, existing_nodes
+from karpy.scheduling.lots import Lot
+from karpy.scheduling.shelves import Row
+from karpy.state.snapshot import Snapshot, Storage
+from karpy.testing import make_node, make_pod
+
+
+def nodes(*cpus: int) -> list[ExistingNode]:
+    room = [{"cpu": f"{cpu}m", "memory": f"{10_000 - cpu}", "pods": "10"} for cpu in cpus]
+    objects = [make_node(f"n{index:03d}", room=each) for index, each in enumerate(room)]
+    return existing_nodes(Snapshot.from_objects(objects), ())
+
+
+def pod_class(cpu: int) -> PodClass:
+    pod = Pod.from_dict(make_pod(requests={"cpu": f"{cpu}m"}))
+    (found,) = classify(read_pods([pod], CORE_LABELS, {}, Storage())[0], lambda _pod: ())
+    return found
+
+
+def first(row: Row, asked: PodClass) -> int:
+    """The same by looking at every node."""
+    fitting = (
+        place for place, node in enumerate(row.nodes) if all(node.free.get(name, 0) >= n for name, n in asked.amounts)
+    )
+    return next(fitting, len(row.nodes))
+
+
+def test_the_first_node_with_room_is_found_from_wherever_the_search_begins() -> None:
+    row = Row(nodes(*([100] * 40), 500, *([100] * 40), 500, 100))
+    amounts = (("cpu", 300),)
+    assert [row.first_with_room(start, amounts) for start in (0, 40, 41, 81, 82)] == [40, 40, 81, 81, 83]
+
+
+def test_all_resources_must_be_there_on_one_node() -> None:
+    row = Row(nodes(100, 9_900))
+    assert row.first_with_room(0, (("cpu", 9_000), ("memory", 9_000))) == 2
+    assert row.first_with_room(0, (("cpu", 1), ("gpu", 1))) == 2
+
+
+def test_filling_nodes_is_noticed() -> None:
+    dice = random.Random(0)
+    held = nodes(*(dice.randrange(100, 4_000, 100) for _ in range(100)))
+    row, part = Row(held), Row(held[20:90])  # rows may share nodes
+    for _ in range(400):
+        asked = pod_class(dice.randrange(100, 4_000, 100))
+        for each in (row, part):
+            place = each.first_with_room(0, asked.amounts)
+            assert place == first(each, asked)
+            if place < len(each.nodes):
+                assert each.nodes[place].add(Lot(asked, asked.pods)) == 1
+
+
+def test_a_row_may_be_empty() -> None:
+    assert Row([]).first_with_room(0, ()) == 0
