@@ -14,10 +14,16 @@ from karpy.cloud.instancetype import Price
 from karpy.resources import NODES
 from karpy.scheduling.claims import Template
 
-__all__ = ["price_bound"]
+__all__ = ["price_bound", "rough_bound"]
 
 _STEPS = (4.0, 2.0, 1.4, 1.15, 1.05)
 """The factors by which the weight of a resource is tried to be changed."""
+
+
+def rough_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Price:
+    """A lower bound that is quick to find: the best of those that each resource gives alone."""
+    names = [name for name, amount in needed.items() if amount > 0]
+    return _best_alone(names, _offers(names, [needed[name] for name in names], templates))
 
 
 def price_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Price:
@@ -32,7 +38,7 @@ def price_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Pri
         return 0.0
     weights = [1.0] * len(names)
     best = _worth(weights, offers)
-    alone = max((_worth([float(each == name) for each in names], offers) for name in names), default=0.0)
+    alone = _best_alone(names, offers)
     for step in _STEPS:
         improved = True
         while improved:
@@ -44,6 +50,15 @@ def price_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Pri
                     if worth > best * (1 + 1e-9):
                         best, weights, improved = worth, changed, True
     return max(best, alone)
+
+
+def _best_alone(names: Sequence[str], offers: Sequence[Offer]) -> Price:
+    """What the resource that is the dearest costs if it is bought for itself."""
+    return max((_worth_alone(place, offers) for place in range(len(names))), default=0.0)
+
+
+def _worth_alone(place: int, offers: Iterable[Offer]) -> Price:
+    return min((price / shares[place] for price, shares in offers if shares[place] > 0), default=0.0)
 
 
 Offer = tuple[Price, tuple[float, ...]]

@@ -9,7 +9,7 @@ import attrs
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod, TopologySpreadConstraint
 from karpy.resources import total
-from karpy.scheduling.bound import price_bound
+from karpy.scheduling.bound import rough_bound
 from karpy.scheduling.headroom import set_apart
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
@@ -80,7 +80,7 @@ def _is_good(plan: Plan, run: Run, pods: int) -> bool:
     if pods <= FEW_PODS or len(plan.unschedulable) > len(run.refused) or _unplaced_headroom(plan):
         return False
     needed = total(launch.requests for launch in plan.launches)
-    return plan.price <= FAIR_PRICE * price_bound(needed, run.templates)
+    return plan.price <= FAIR_PRICE * rough_bound(needed, run.templates)
 
 
 def _better(thrifty: Plan, karpenter: Plan) -> Plan:
