@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.resources import PODS
 from karpy.scheduling.classes import PodClass
@@ -44,9 +44,8 @@ class Sizes:
             return sum(s[i] / weights[name] for i, s, name in zip(corner, self._steps, self._names, strict=True))
 
         corners.sort(key=lambda corner: (tightness(corner), corner))
-        self._corners = corners
         self._number = {corner: number for number, corner in enumerate(corners)}
-        self._enough: dict[tuple[int, ...], int] = {}
+        self._at_least = [_at_least(corners, place, len(steps)) for place, steps in enumerate(self._steps)]
 
     def bin(self, room: Mapping[str, int]) -> int:
         """The bin of so much room; -1 when it holds none of the pods."""
@@ -62,18 +61,20 @@ class Sizes:
 
     def enough(self, requests: Mapping[str, int]) -> int:
         """The bins, as a mask, whose room holds ``requests`` as far as the bins tell."""
-        needed = tuple(
-            bisect.bisect_left(steps, requests.get(name, 0))
-            for name, steps in zip(self._names, self._steps, strict=True)
-        )
-        known = self._enough.get(needed)
-        if known is None:
-            known = 0
-            for number, corner in enumerate(self._corners):
-                if all(has >= wants for has, wants in zip(corner, needed, strict=True)):
-                    known |= 1 << number
-            self._enough[needed] = known
-        return known
+        mask = -1
+        for name, steps, at_least in zip(self._names, self._steps, self._at_least, strict=True):
+            mask &= at_least[bisect.bisect_left(steps, requests.get(name, 0))]
+        return mask
+
+
+def _at_least(corners: Sequence[tuple[int, ...]], place: int, steps: int) -> list[int]:
+    """For each step of one resource the corners, as a mask, that have so much; none have more than the last."""
+    masks = [0] * (steps + 1)
+    for number, corner in enumerate(corners):
+        masks[corner[place]] |= 1 << number
+    for step in reversed(range(steps)):
+        masks[step] |= masks[step + 1]
+    return masks
 
 
 def _steps(amounts: Iterable[int], most: int) -> list[int]:
