@@ -349,7 +349,7 @@ class PlannedClaim:
         self.settle()
         template = self.shape.template
         found = template.columns
-        requirements = self.shape.requirements & self._reservation()
+        requirements = self._final_requirements()
         choice = found.choice(requirements)
         priced = (*found.cheapest(self.mask, choice, max_types), *self._also_listed(choice.mask))[:max_types]
         requirements, lacking = self._lowered(requirements, priced)
@@ -367,15 +367,16 @@ class PlannedClaim:
             feasible=found.count(self.mask),
         )
 
-    def _reservation(self) -> Requirements:
-        """Which reservations the machine is launched into. By now nobody else wants those that are left over."""
-        reservations, reserved = self.shape.template.reservations, self.shape.reserved
-        if not reserved or reservations is None:
-            return Requirements()
-        reservations.hold_more(self, reserved, self.mask)
+    def _final_requirements(self) -> Requirements:
+        """Those that it was planned with, and which reservations it is launched into: nobody else wants by now what is left over."""
+        shape = self.shape
+        reservations = shape.template.reservations
+        if not shape.reserved or reservations is None:
+            return shape.requirements
+        reservations.hold_more(self, shape.reserved, self.mask)
         held = reservations.held_by(self)
-        keys = {offering.key for offering in reserved if offering.reservation in held and offering.key}
-        return Requirements(Requirement.in_(key, *held) for key in keys)
+        keys = {offering.key for offering in shape.reserved if offering.reservation in held and offering.key}
+        return shape.requirements & Requirements(Requirement.in_(key, *held) for key in sorted(keys))
 
     def _also_listed(self, reserved: int) -> Iterator[PricedType]:
         """Types that would do without the reservation. They have no price here; Karpenter names them too."""

@@ -25,6 +25,9 @@ from karpy.requirements import NEGATIVE, Requirement, Requirements
 __all__ = ["OfferingChoice", "PriceOrder", "PricedType", "ReservedOffering", "TypeColumns", "bits", "columns"]
 
 
+_MOST_LISTED = 256
+"""How many lists of types are remembered for others."""
+
 _AS_FLAGS = bytes.maketrans(b"01", b"\0\1")
 
 
@@ -94,7 +97,7 @@ class OfferingChoice:
 class PriceOrder:
     """Finds the cheapest type of a mask without walking the list."""
 
-    __slots__ = ("_by_price", "_ranks", "_reached")
+    __slots__ = ("_by_price", "_listed", "_ranks", "_reached")
 
     def __init__(self, by_price: tuple[tuple[PricedType, int], ...]) -> None:
         self._by_price = by_price
@@ -103,6 +106,7 @@ class PriceOrder:
         ranks = {bit.bit_length() - 1: rank for rank, (_, bit) in enumerate(by_price)}
         self._ranks = [ranks.get(bit, -1) for bit in range(max(ranks, default=-1) + 1)]
         """By the type's bit where it stands."""
+        self._listed: dict[int, tuple[PricedType, ...]] = {}
 
     def first(self, mask: int) -> tuple[PricedType, int]:
         """The cheapest type of ``mask`` and its bit. One of them must be on offer."""
@@ -116,10 +120,17 @@ class PriceOrder:
         return self._by_price[low]
 
     def all(self, mask: int) -> tuple[PricedType, ...]:
-        """The types of ``mask``, all of which must be on offer, by price."""
+        """The types of ``mask``, all of which must be on offer, by price. Machines that may be the same share the list."""
+        known = self._listed.get(mask)
+        if known is not None:
+            return known
+        if len(self._listed) >= _MOST_LISTED:
+            self._listed.clear()
         chosen = f"{mask:b}"[::-1].encode().translate(_AS_FLAGS)
         by_price = self._by_price
-        return tuple([by_price[rank][0] for rank in sorted(itertools.compress(self._ranks, chosen))])
+        found = tuple([by_price[rank][0] for rank in sorted(itertools.compress(self._ranks, chosen))])
+        self._listed[mask] = found
+        return found
 
 
 class TypeColumns:
