@@ -119,6 +119,24 @@ def test_a_selector_is_met_by_the_labels_of_a_pool(wanted: dict[str, str], place
     assert bool(plan.launches) is placed
 
 
+@pytest.mark.core("CORE-004", "CORE-005")
+@pytest.mark.parametrize(
+    ("wanted", "placed"),
+    [
+        (selector("team", "In", "a"), True),
+        (selector("team", "In", "b", "a"), True),
+        (selector("team", "Exists"), True),
+        (selector("team", "NotIn", "b"), True),
+        (selector("team", "In", "b"), False),
+        (selector("team", "NotIn", "a"), False),
+        (selector("team", "DoesNotExist"), False),
+    ],
+)
+def test_an_affinity_is_met_by_the_labels_of_a_pool(wanted: dict[str, Any], placed: bool) -> None:
+    plan = plan_of(make_nodepool(labels={"team": "a"}), make_pod(spec=affinity([wanted])))
+    assert bool(plan.launches) is placed
+
+
 @pytest.mark.core("CORE-009", "CORE-010", "CORE-016")
 def test_a_zone_that_nobody_sells_or_the_pool_forbids_is_not_found() -> None:
     pod = make_pod(spec={"nodeSelector": {labels.ZONE: "zone-x"}})
@@ -226,6 +244,24 @@ def test_a_pod_that_asks_for_a_restricted_label_is_refused_and_others_proceed(ke
 @pytest.mark.core("CORE-051", "CORE-073")
 def test_a_pod_larger_than_any_type_waits() -> None:
     assert waiting(plan_of(make_nodepool(), make_pod(requests={"cpu": "17"}))) == ["default/pod"]
+
+
+@pytest.mark.core("CORE-075", "CORE-076")
+@pytest.mark.parametrize(("cpu", "found"), [("7", ["a8"]), ("16", ["a16"]), ("17", [])])
+def test_what_an_init_container_needs_for_a_while_counts(cpu: str, found: list[str]) -> None:
+    first = {"name": "first", "resources": {"requests": {"cpu": cpu}}}
+    assert names(plan_of(make_nodepool(), make_pod(requests={"cpu": "1"}, spec={"initContainers": [first]}))) == found
+
+
+@pytest.mark.core("CORE-322")
+def test_accelerators_are_bought_for_pods_that_ask_for_them_and_for_no_others() -> None:
+    gpu = make_instance_type("gpu", price=9.0, resources={"acme.com/gpu": "2"})
+    types = [gpu, make_instance_type("plain")]
+    pods = [make_pod("asks", requests={"acme.com/gpu": "1"}), make_pod("plain", spec={"nodeSelector": {labels.ZONE: "zone-b"}})]
+    assert names(plan_of(make_nodepool(), pods[0], types=types)) == ["gpu"]
+    assert names(plan_of(make_nodepool(), pods[1], types=types)) == ["plain"]
+    limits = {"containers": [{"name": "main", "resources": {"limits": {"acme.com/gpu": "2"}}}]}
+    assert names(plan_of(make_nodepool(), make_pod(spec=limits), types=types)) == ["gpu"]
 
 
 @pytest.mark.core("CORE-068", "CORE-071")
