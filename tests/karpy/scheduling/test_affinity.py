@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -92,7 +93,9 @@ def test_a_preferred_affinity_yields_to_what_is_required(key: str) -> None:
     node = make_node("n", labels={labels.ZONE: "zone-a"}, room={"cpu": "100m", "pods": "9"})
     running = make_pod("r", node="n", labels=WEB)
     term = {"topologyKey": key, "labelSelector": {"matchLabels": WEB}}
-    wish = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 50, "podAffinityTerm": term}]}}
+    wish = {
+        "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 50, "podAffinityTerm": term}]}
+    }
     constraint = {
         "maxSkew": 1,
         "topologyKey": labels.ZONE,
@@ -117,7 +120,7 @@ def test_a_chain_of_pods_that_follow_each_other_is_placed(key: str, largest: str
     sizes = [f"{n + 1}00m" for n in range(5)]
     if largest == "db":
         sizes.reverse()
-    links = {name: before for before, name in zip(names, names[1:], strict=False)}
+    links = {name: before for before, name in itertools.pairwise(names)}
     pods = [
         pod(name, near(key, links[name]) if name in links else in_zones("zone-b"), app=name, requests={"cpu": size})
         for name, size in zip(names, sizes, strict=True)
@@ -133,7 +136,11 @@ def test_a_chain_whose_start_has_no_place_has_none_either(key: str) -> None:
     start = pod("db", app="db", requests={"cpu": "1000"})
     chain = [pod("web", near(key, "db")), pod("ui", near(key), app="ui"), pod("free", app="free")]
     plan = plan_of(make_nodepool(), start, *chain)
-    assert sorted(key for part in plan.unschedulable for key in part.pods) == ["default/db", "default/ui", "default/web"]
+    assert sorted(key for part in plan.unschedulable for key in part.pods) == [
+        "default/db",
+        "default/ui",
+        "default/web",
+    ]
 
 
 # Taints

@@ -150,7 +150,9 @@ def test_nothing_is_launched_twice_for_the_same_pods() -> None:
 
 @pytest.mark.core("CORE-085", "CORE-087")
 @pytest.mark.parametrize(("on_node", "taken"), [([], True), ([GPU], False)])
-def test_a_node_that_joined_without_its_taint_takes_pods_that_would_not_bear_it(on_node: list[Json], taken: bool) -> None:
+def test_a_node_that_joined_without_its_taint_takes_pods_that_would_not_bear_it(
+    on_node: list[Json], taken: bool
+) -> None:
     machine = make_machine("m", reached=("Launched", "Registered"), taints=on_node, spec={"taints": [GPU]})
     plan = plan_of(make_nodepool(), *machine, make_pod())
     assert bool(plan.nominations) is taken

@@ -17,7 +17,12 @@ from tests.judge import plan_of
 Json = dict[str, Any]
 Wanted = dict[str, str]
 
-ARCHES, SYSTEMS, ZONES, KINDS = ("amd64", "arm64"), ("linux", "windows"), ("zone-a", "zone-b", "zone-c"), ("spot", "on-demand")
+ARCHES, SYSTEMS, ZONES, KINDS = (
+    ("amd64", "arm64"),
+    ("linux", "windows"),
+    ("zone-a", "zone-b", "zone-c"),
+    ("spot", "on-demand"),
+)
 
 
 def _price(*parts: object) -> float:
@@ -74,11 +79,11 @@ def offered(found: Plan) -> list[tuple[float, str]]:
 
 def splits(wanted: Wanted) -> list[tuple[Wanted, Wanted]]:
     """Every way to have the pool ask for some of it and the pod for the rest."""
-    parts = []
-    for count in range(len(wanted) + 1):
-        for chosen in itertools.combinations(wanted, count):
-            parts.append(({k: wanted[k] for k in chosen}, {k: v for k, v in wanted.items() if k not in chosen}))
-    return parts
+    return [
+        ({k: wanted[k] for k in chosen}, {k: v for k, v in wanted.items() if k not in chosen})
+        for count in range(len(wanted) + 1)
+        for chosen in itertools.combinations(wanted, count)
+    ]
 
 
 def asking(*keys: str) -> list[Wanted]:
@@ -94,7 +99,9 @@ def test_of_everything_the_cheapest_comes_first() -> None:
 
 @pytest.mark.core("CORE-272", "CORE-273", "CORE-274", "CORE-275", "CORE-276")
 @pytest.mark.core("CORE-053", "CORE-054", "CORE-055", "CORE-366", "CORE-367")
-@pytest.mark.parametrize("wanted", [*asking(labels.ARCH), *asking(labels.OS), *asking(labels.ZONE), *asking(labels.CAPACITY_TYPE)])
+@pytest.mark.parametrize(
+    "wanted", [*asking(labels.ARCH), *asking(labels.OS), *asking(labels.ZONE), *asking(labels.CAPACITY_TYPE)]
+)
 def test_under_one_constraint_of_pool_or_pod(wanted: Wanted) -> None:
     for on_pool, on_pod in splits(wanted):
         assert offered(plan(on_pool, on_pod)) == search(wanted)

@@ -9,7 +9,7 @@ from karpy import labels
 from karpy.cloud.instancetype import Offering
 from karpy.labels import LabelSpec
 from karpy.scheduling.plan import Plan
-from karpy.testing import make_instance_type, make_node, make_nodepool, make_pod, selector
+from karpy.testing import make_instance_type, make_machine, make_node, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
 ARM, AMD = {labels.ARCH: "arm64"}, {labels.ARCH: "amd64"}
@@ -257,7 +257,10 @@ def test_what_an_init_container_needs_for_a_while_counts(cpu: str, found: list[s
 def test_accelerators_are_bought_for_pods_that_ask_for_them_and_for_no_others() -> None:
     gpu = make_instance_type("gpu", price=9.0, resources={"acme.com/gpu": "2"})
     types = [gpu, make_instance_type("plain")]
-    pods = [make_pod("asks", requests={"acme.com/gpu": "1"}), make_pod("plain", spec={"nodeSelector": {labels.ZONE: "zone-b"}})]
+    pods = [
+        make_pod("asks", requests={"acme.com/gpu": "1"}),
+        make_pod("plain", spec={"nodeSelector": {labels.ZONE: "zone-b"}}),
+    ]
     assert names(plan_of(make_nodepool(), pods[0], types=types)) == ["gpu"]
     assert names(plan_of(make_nodepool(), pods[1], types=types)) == ["plain"]
     limits = {"containers": [{"name": "main", "resources": {"limits": {"acme.com/gpu": "2"}}}]}
@@ -351,6 +354,18 @@ def test_a_selector_beats_weight() -> None:
 
 def test_pools_of_equal_weight_are_tried_from_the_end_of_the_alphabet() -> None:
     assert pools(plan_of(make_nodepool("a"), make_nodepool("b"), make_pod())) == ["b"]
+
+
+@pytest.mark.core("CORE-399", "CORE-400")
+def test_a_static_pool_launches_nothing_for_pods_and_its_nodes_take_them_like_any() -> None:
+    static = make_nodepool("static", spec={"replicas": 1}, labels={"team": "a"})
+    machine = make_machine("m", pool="static", room={"cpu": "1", "pods": "9"}, labels={"team": "a"})
+    fits, other = make_pod("fits", requests={"cpu": "1"}), make_pod("other", requests={"cpu": "2"})
+    only_there = make_pod("only-there", requests={"cpu": "3"}, spec={"nodeSelector": {"team": "a"}})
+    plan = plan_of(static, make_nodepool("dynamic"), *machine, fits, other, only_there)
+    assert [(nomination.node, nomination.pods) for nomination in plan.nominations] == [("m", ("default/fits",))]
+    assert [(launch.pool.name, launch.pods) for launch in plan.launches] == [("dynamic", ("default/other",))]
+    assert waiting(plan) == ["default/only-there"]
 
 
 @pytest.mark.core("CORE-317")

@@ -213,7 +213,11 @@ def test_pods_that_are_going_and_pods_that_wait_do_not_count() -> None:
     going["metadata"]["deletionTimestamp"] = "2026-01-05T09:00:00Z"
     unbound = make_pod("unbound", labels=WEB, status={"conditions": []})
     plan = plan_of(
-        make_nodepool(), *holding({"spot": 0}, labels.CAPACITY_TYPE), going, unbound, *web(1, spread(labels.CAPACITY_TYPE))
+        make_nodepool(),
+        *holding({"spot": 0}, labels.CAPACITY_TYPE),
+        going,
+        unbound,
+        *web(1, spread(labels.CAPACITY_TYPE)),
     )
     assert by(labels.CAPACITY_TYPE, plan) == {"spot": 1}
 
@@ -273,7 +277,9 @@ def test_a_pool_behind_a_taint_gives_a_domain_or_not(taints_policy: str, affinit
 
 
 @pytest.mark.core("CORE-203")
-@pytest.mark.parametrize(("bears", "found"), [("red", {"zone-a": 2, "zone-b": 2}), ("blue", {"zone-b": 2, "zone-c": 2})])
+@pytest.mark.parametrize(
+    ("bears", "found"), [("red", {"zone-a": 2, "zone-b": 2}), ("blue", {"zone-b": 2, "zone-c": 2})]
+)
 def test_pools_behind_different_taints_share_a_domain(bears: str, found: dict[str, int]) -> None:
     pools = [pool("red", "zone-a", "zone-b", taints=[RED]), pool("blue", "zone-b", "zone-c", taints=[BLUE])]
     spec = {**spread(nodeTaintsPolicy="Honor"), "tolerations": [{"key": bears, "operator": "Exists"}]}
@@ -284,7 +290,9 @@ def test_pools_behind_different_taints_share_a_domain(bears: str, found: dict[st
 
 
 def several(*keys: str, skew: int = 1) -> Json:
-    return {"topologySpreadConstraints": [part for key in keys for part in spread(key, skew)["topologySpreadConstraints"]]}
+    return {
+        "topologySpreadConstraints": [part for key in keys for part in spread(key, skew)["topologySpreadConstraints"]]
+    }
 
 
 @pytest.mark.core("CORE-190")

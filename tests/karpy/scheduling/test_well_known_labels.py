@@ -134,9 +134,7 @@ def test_what_is_excluded_leaves_the_rest_or_nothing(key: str, value: str, other
 
 @pytest.mark.core("CORE-321")
 @every_key
-def test_that_it_exists_is_always_met_and_that_it_does_not_never(
-    key: str, value: str, others: Iterable[str]
-) -> None:
+def test_that_it_exists_is_always_met_and_that_it_does_not_never(key: str, value: str, others: Iterable[str]) -> None:
     assert found(key, affinity(required(selector(key, "Exists")))) == {value, *others}
     assert found(key, affinity(required(selector(key, "DoesNotExist")))) == set()
 
