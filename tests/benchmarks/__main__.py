@@ -6,13 +6,14 @@ import os
 import sys
 from pathlib import Path
 
+import optimum
 import serving
 import solving
 import starting
 import worlds
 from measure import render, write
 
-MODULES = {"starting": starting, "solving": solving, "serving": serving, "worlds": worlds}
+MODULES = {"starting": starting, "solving": solving, "optimum": optimum, "serving": serving, "worlds": worlds}
 
 
 def main() -> None:
