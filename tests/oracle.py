@@ -1,8 +1,8 @@
 """The best that can be done about a few pods, found by trying everything.
 
-It works on plain values by the rules of Kubernetes and shares nothing with karpy. Sets of pods are the bits of an ``int``: what each
-set costs on one machine of its own, in each place, is looked up in the list of all machines that can be bought; then every way to
-split the pods into such sets is tried.
+It works on plain values by the rules of Kubernetes and shares nothing with karpy. Sets of pods are the bits of an ``int``: what
+each set costs on one machine of its own, in each place, is looked up among all machines that can be bought; then every way to split
+the pods into such sets is tried.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Workload:
     count: int
     cpu: int
     memory: int
-    selector: Labels = {}
+    selector: Labels = attrs.field(factory=dict)
     bears: frozenset[str] = frozenset()
     spread: tuple[str, int] | None = None
     domains: int = 0
@@ -59,8 +59,8 @@ class Pool:
     """Which machines may be bought, and what their nodes are given. ``allows``: the values of labels that it is limited to."""
 
     name: str
-    allows: Mapping[str, frozenset[str]] = {}
-    labels: Labels = {}
+    allows: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    labels: Labels = attrs.field(factory=dict)
     taints: frozenset[str] = frozenset()
 
 
@@ -69,7 +69,7 @@ class Daemon:
     """A pod that runs on every node that it may run on. It bears every taint."""
 
     cpu: int
-    selector: Labels = {}
+    selector: Labels = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)

@@ -24,8 +24,10 @@ INPUTS = 2_000
 def measures() -> Iterator[Measure]:
     ratios = list(_ratios())
     count = len(ratios)
-    yield Measure("solve: small inputs, price / least possible, mean", statistics.mean(ratios), "x", count, "lower")
-    yield Measure("solve: small inputs, price / least possible, worst", max(ratios), "x", count, "lower")
+    yield Measure(
+        "solve: small inputs, price to the least possible, mean", 100 * statistics.mean(ratios), "%", count, "lower"
+    )
+    yield Measure("solve: small inputs, price to the least possible, worst", 100 * max(ratios), "%", count, "lower")
     cheapest = 100 * sum(ratio < 1 + 1e-9 for ratio in ratios) / count
     yield Measure("solve: small inputs, plans that none is cheaper than", cheapest, "%", count, "higher")
 

@@ -1,4 +1,4 @@
-"""Small inputs, held against the best that can be done at all: nobody waits who need not, and no price is below what is possible."""
+"""Small inputs, held against the best that can be done: nobody waits who need not, and no price is below what is possible."""
 
 from __future__ import annotations
 
