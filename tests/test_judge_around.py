@@ -9,6 +9,7 @@ import pytest
 
 from karpy import labels
 from karpy.cloud.instancetype import Catalog
+from karpy.objects.volumes import BIND_COMPLETED
 from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.plan import Launch, Nomination, Plan
 from karpy.scheduling.scheduler import solve
@@ -42,7 +43,13 @@ class Case:
         """What the judge says when pods go to these nodes."""
         keys = {node: tuple(f"default/{name}" for name in names) for node, names in where.items()}
         return self.judge(
-            Plan(version=1, nominations=tuple(Nomination(node, pods, pods) for node, pods in keys.items()))
+            Plan(
+                version=1,
+                nominations=tuple(
+                    Nomination(node, pods, tuple(f"{key.removeprefix('default/')}-uid" for key in pods))
+                    for node, pods in keys.items()
+                ),
+            )
         )
 
     def judge(self, plan: Plan) -> list[str]:
@@ -124,7 +131,7 @@ def test_a_disk_out_of_reach_and_one_too_many_are_found() -> None:
         {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "c", "namespace": "default"},
+            "metadata": {"name": "c", "namespace": "default", "annotations": {BIND_COMPLETED: "yes"}},
             "spec": {"volumeName": "v"},
         },
         make_pod("p", spec={"volumes": [{"name": "x", "persistentVolumeClaim": {"claimName": "c"}}]}),
