@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, InstanceType
+from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.errors import InvalidObject
 from karpy.labels import normalize
 from karpy.objects.pod import Pod, TopologySpreadConstraint
@@ -116,16 +116,18 @@ class Forms:
         self._projected: dict[Requirements, Requirements] = {}
 
     def of(self, launch: Launch) -> list[Requirements]:
-        known = self._catalog.types[launch.pool.name]
+        known = self._catalog.types.get(launch.pool.name, InstanceTypes())
         offered: dict[Requirements, bool] = {}
         found: dict[tuple[Requirements, Requirements], None] = {}
         for priced in launch.instance_types:
             instance_type = known.by_name(priced.name)
-            for offering in instance_type.offerings if isinstance(instance_type, InstanceType) else ():
+            if instance_type is None:
+                continue
+            for offering in instance_type.offerings:
                 given = offering.requirements
                 if given not in offered:
                     offered[given] = given.intersects(launch.requirements) is None
-                if offering.available and offered[given] and instance_type is not None:
+                if offering.available and offered[given]:
                     found[self._projection(instance_type.requirements), self._projection(given)] = None
         own = self._projection(launch.requirements)
         return list(dict.fromkeys(own & machine & given for machine, given in found))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, InstanceType
+from karpy.cloud.instancetype import Catalog, InstanceType, InstanceTypes
 from karpy.errors import InvalidObject
 from karpy.objects.pod import Pod
 from karpy.requirements import Requirement, Requirements
@@ -33,7 +33,7 @@ def launch_violations(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods
     if not placed or not launch.instance_types:
         yield f"a launch of {len(launch.instance_types)} types for {len(placed)} pods"
     yield from _claim(launch, placed)
-    types = [catalog.types[launch.pool.name].by_name(priced.name) for priced in launch.instance_types]
+    types = [_sold(catalog, launch.pool.name).by_name(priced.name) for priced in launch.instance_types]
     if None in types or len({*launch.instance_types}) != len(types):
         yield f"types that are not sold, or named twice: {[priced.name for priced in launch.instance_types]}"
         return
@@ -41,6 +41,10 @@ def launch_violations(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods
     for priced, instance_type in zip(launch.instance_types, types, strict=True):
         if instance_type is not None:
             yield from _type(launch, snapshot, placed, priced, instance_type)
+
+
+def _sold(catalog: Catalog, pool: str) -> InstanceTypes:
+    return catalog.types.get(pool, InstanceTypes())
 
 
 def _claim(launch: Launch, placed: Sequence[Pod]) -> Iterator[str]:
@@ -151,14 +155,14 @@ def _counted(view: NodeView, catalog: Catalog) -> Resources:
     if view.node is not None or view.claim is None or view.claim.capacity:
         return view.capacity
     wanted = view.claim.requirements
-    types = catalog.types.get(view.pool) or ()
+    types = _sold(catalog, view.pool)
     return _largest(catalog, view.pool, [each.name for each in types if each.requirements.intersects(wanted) is None])
 
 
 def _largest(catalog: Catalog, pool: str, names: Iterable[str]) -> Resources:
     most = Resources()
     for name in names:
-        instance_type = catalog.types[pool].by_name(name)
+        instance_type = _sold(catalog, pool).by_name(name)
         if instance_type is not None:
             most = most.maximum(instance_type.capacity)
     return most + {NODES: 1}
@@ -174,7 +178,7 @@ def over_reserved(plan: Plan, catalog: Catalog) -> Iterator[str]:
             continue
         ids = []
         for priced in launch.instance_types:
-            instance_type = catalog.types[launch.pool.name].by_name(priced.name)
+            instance_type = _sold(catalog, launch.pool.name).by_name(priced.name)
             for offering in instance_type.offerings if instance_type is not None else ():
                 allowed = offering.available and offering.requirements.intersects(launch.requirements) is None
                 if allowed and offering.reservation_id is not None:
