@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, InstanceTypes
+from karpy.cloud.instancetype import Catalog
 from karpy.errors import InvalidObject
 from karpy.labels import normalize
 from karpy.objects.pod import Pod, TopologySpreadConstraint
@@ -21,6 +21,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.plan import Launch, Plan
 from karpy.state.snapshot import Snapshot
 from karpy.taints import Taint
+from tests.judge_catalog import sold, ways
 from tests.judge_pods import may_run, required, selected, tolerates, wanted_by
 
 
@@ -114,27 +115,24 @@ class Forms:
         self._catalog = catalog
         self._keys = keys
         self._projected: dict[Requirements, Requirements] = {}
+        self._one: dict[Requirements, Requirements] = {}
 
     def of(self, launch: Launch) -> list[Requirements]:
-        known = self._catalog.types.get(launch.pool.name, InstanceTypes())
-        offered: dict[Requirements, bool] = {}
+        known = sold(self._catalog, launch.pool.name)
         found: dict[tuple[Requirements, Requirements], None] = {}
-        for priced in launch.instance_types:
-            instance_type = known.by_name(priced.name)
-            if instance_type is None:
-                continue
-            for offering in instance_type.offerings:
-                given = offering.requirements
-                if given not in offered:
-                    offered[given] = given.intersects(launch.requirements) is None
-                if offering.available and offered[given]:
-                    found[self._projection(instance_type.requirements), self._projection(given)] = None
+        for name, offerings in ways(launch, self._catalog).items():
+            instance_type = known.by_name(name)
+            if instance_type is not None:
+                machine = self._projection(instance_type.requirements)
+                found.update(dict.fromkeys((machine, self._projection(given)) for _offering, given in offerings))
         own = self._projection(launch.requirements)
         return list(dict.fromkeys(own & machine & given for machine, given in found))
 
     def _projection(self, given: Requirements) -> Requirements:
+        """Only the keys that matter; what is equal is one object."""
         if given not in self._projected:
-            self._projected[given] = Requirements(r for r in given.values() if r.key in self._keys)
+            found = Requirements(r for r in given.values() if r.key in self._keys)
+            self._projected[given] = self._one.setdefault(found, found)
         return self._projected[given]
 
 
