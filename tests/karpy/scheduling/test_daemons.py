@@ -165,8 +165,9 @@ def running_daemon(name: str, created: float = START, **pod: Any) -> dict[str, A
     return made
 
 
-@pytest.mark.core("CORE-341")
-@pytest.mark.xfail(strict=True, reason="Snapshot hands on DaemonSets only; daemons_of does not know the pods that run")
+@pytest.mark.xfail(
+    strict=True, reason="CORE-341: Snapshot hands on DaemonSets only; daemons_of does not know the pods that run"
+)
 def test_what_a_daemons_newest_pod_asks_for_counts_not_its_template() -> None:
     """A webhook, or a vertical autoscaler, may have made the pods larger or smaller than the template."""
     node = make_node("n", room={"cpu": "100m", "pods": "2"})
