@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -22,7 +22,7 @@ from karpy.scheduling.plan import Launch, Plan
 from karpy.state.snapshot import Snapshot
 from karpy.taints import Taint
 from tests.judge_catalog import sold, ways
-from tests.judge_pods import may_run, required, selected, tolerates, wanted_by
+from tests.judge_pods import could_run, may_run, required, selected, tolerates, wanted_by
 
 
 @attrs.define(eq=False)
@@ -168,10 +168,12 @@ def _skew(world: World, place: Place, pod: Pod, constraint: TopologySpreadConstr
     if len(here) != 1:
         yield f"{pod.key} is to be spread by {key}, and {place.name} has {sorted(here)}"
         return
-    alike = [(p, q) for p, q in world.counted if _is_meant(constraint, pod, q, p)]
-    # Newcomers that do not have the constraint may come after the pod, so they count elsewhere only.
+    alike = [(p, q) for p, q in world.counted if _is_meant(constraint, pod, q)]
+    # Newcomers that do not have the constraint may come after the pod, so they count elsewhere only. A machine of which it is not
+    # certain that it counts does so elsewhere only, too.
     bound = [(p, q) for p, q in alike if q not in p.newcomers or constraint in q.spec.topology_spread_constraints]
-    certain = sum(1 for p, _q in bound if p.domains(key) == here)
+    certain = sum(1 for p, _q in bound if p.domains(key) == here and _passes(constraint, pod, p, may_run))
+    alike = [(p, q) for p, q in alike if _passes(constraint, pod, p, could_run)]
     possible = Counter(value for p, _q in alike for value in p.domains(key))
     least = max((_least(world, pod, constraint, wanted, possible) for wanted in wanted_by(pod)), default=0)
     if certain - least > constraint.max_skew:
@@ -192,20 +194,20 @@ def _least(
     return min((counts.get(value, 0) for value in eligible), default=0)
 
 
-def _is_meant(constraint: TopologySpreadConstraint, pod: Pod, other: Pod, place: Place) -> bool:
+def _is_meant(constraint: TopologySpreadConstraint, pod: Pod, other: Pod) -> bool:
     if other.metadata.namespace != pod.metadata.namespace:
         return False
-    if not selected(constraint.label_selector, other, pod, constraint.match_label_keys):
-        return False
-    return _passes(constraint, pod, place.machines, place.taints)
+    return selected(constraint.label_selector, other, pod, constraint.match_label_keys)
 
 
 def _passes(
-    constraint: TopologySpreadConstraint, pod: Pod, machines: Sequence[Requirements], taints: Sequence[Taint]
+    constraint: TopologySpreadConstraint, pod: Pod, place: Place, runs: Callable[[Pod, Requirements], bool]
 ) -> bool:
-    if constraint.node_taints_policy == "Honor" and not tolerates(pod, taints):
+    """Whether pods on the machine count, by the policies of the constraint."""
+    if constraint.node_taints_policy == "Honor" and not tolerates(pod, place.taints):
         return False
-    return constraint.node_affinity_policy == "Ignore" or any(may_run(pod, machine) for machine in machines)
+    every = all if runs is may_run else any
+    return constraint.node_affinity_policy == "Ignore" or every(runs(pod, machine) for machine in place.machines)
 
 
 def _eligible(world: World, pod: Pod, constraint: TopologySpreadConstraint, wanted: Sequence[Requirement]) -> set[str]:
@@ -215,7 +217,7 @@ def _eligible(world: World, pod: Pod, constraint: TopologySpreadConstraint, want
         if pool.may_grow and (constraint.node_taints_policy != "Honor" or tolerates(pod, pool.taints)):
             found |= world.offered(key, pool.name)
     for place in world.places:
-        if not place.is_new and _passes(constraint, pod, place.machines, place.taints):
+        if not place.is_new and _passes(constraint, pod, place, may_run):
             found |= place.domains(key)
     needs = [need for need in wanted if need.key == key]
     return {value for value in found if all(need.has(value) for need in needs)}

@@ -22,9 +22,11 @@ def together(world: World) -> Iterator[str]:
     started = [(place, pod) for place, pod in world.counted if id(pod) not in bound]
     first = [(place, pod) for place, pod in started if pod not in place.newcomers]  # others may come later
     while waiting:
-        able = next(((place, pod) for place, pod in waiting if _can_start(world, place, pod, started, first)), None)
-        if able is None:
+        candidates = [placed for placed in waiting if _can_start(world, *placed, started, first)]
+        if not candidates:
             break
+        # Those that begin go first: the more pods are there, the fewer may still begin.
+        able = min(candidates, key=lambda placed: _is_beside_all(world, *placed, started))
         waiting.remove(able)
         started.append(able)
         first.append(able)
@@ -37,6 +39,10 @@ def _can_start(world: World, place: Place, pod: Pod, started: Sequence[_Placed],
     return all(
         _is_beside(world, place, pod, term, started) or _begins(world, place, pod, term, first) for term in terms
     )
+
+
+def _is_beside_all(world: World, place: Place, pod: Pod, started: Sequence[_Placed]) -> bool:
+    return all(_is_beside(world, place, pod, term, started) for term in required(pod, anti=False))
 
 
 def _is_beside(world: World, place: Place, pod: Pod, term: PodAffinityTerm, started: Sequence[_Placed]) -> bool:

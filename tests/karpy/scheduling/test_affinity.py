@@ -86,6 +86,19 @@ def test_pods_that_want_each_other_and_different_zones_each_begin_in_their_own()
     assert zones(plan) == {"p-zone-b": "zone-b", "p-zone-c": "zone-c"}
 
 
+@pytest.mark.xfail(
+    strict=True,
+    reason="Group._affinity_allowed looks for others where the alternative at hand allows it only, and so begins elsewhere; "
+    "kube-scheduler, which knows all alternatives, never binds the pod there",
+)
+def test_a_pod_whose_first_alternative_is_empty_joins_the_others_of_its_second() -> None:
+    node = make_node("n", labels={labels.ZONE: "zone-b"}, room={"cpu": "100m", "pods": "9"})
+    terms = [{"matchExpressions": [selector(labels.ZONE, "In", zone)]} for zone in ("zone-a", "zone-b")]
+    either = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    plan = plan_of(make_nodepool(), node, make_pod("r", node="n", labels=WEB), pod("p", near(labels.ZONE), either))
+    assert zones(plan) == {"p": "zone-b"}
+
+
 @pytest.mark.core("CORE-227")
 @pytest.mark.parametrize("key", [labels.ZONE, labels.HOSTNAME])
 def test_a_preferred_affinity_yields_to_what_is_required(key: str) -> None:
@@ -141,6 +154,37 @@ def test_a_chain_whose_start_has_no_place_has_none_either(key: str) -> None:
         "default/ui",
         "default/web",
     ]
+
+
+# Pods that run
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="Topology._count reads all constraints of a running pod that keeps others away, though only its anti-affinity matters; "
+    "constraints_of then raises InvalidObject out of solve",
+)
+@pytest.mark.parametrize(
+    ("owner", "term"),
+    [
+        # What the DaemonSet controller writes into each of its pods.
+        ("DaemonSet", {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}),
+        (
+            "ReplicaSet",
+            {"matchExpressions": [selector(labels.ZONE, "In", "zone-a"), selector(labels.ZONE, "In", "zone-b")]},
+        ),
+    ],
+)
+def test_a_running_pod_keeps_others_away_whatever_its_own_node_affinity_says(owner: str, term: Json) -> None:
+    node = make_node("n", labels={labels.ZONE: "zone-a"})
+    affinity = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}},
+        "podAntiAffinity": near(labels.HOSTNAME)["podAffinity"],
+    }
+    running = make_pod("r", node="n", owner=owner, spec={"affinity": affinity})
+    plan = plan_of(make_nodepool(), node, running, make_pod("p", labels=WEB), make_pod("other"))
+    assert [nomination.pods for nomination in plan.nominations] == [("default/other",)]
+    assert [launch.pods for launch in plan.launches] == [("default/p",)]
 
 
 # Taints
