@@ -38,6 +38,7 @@ CAPACITY_TYPES: Final = (ON_DEMAND, RESERVED, SPOT)
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
+MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 BUFFER_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"

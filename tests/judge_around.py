@@ -1,4 +1,4 @@
-"""The judge's second half: what pods ask of the pods and disks around them holds where a plan puts them.
+"""The judge's second half: what pods ask of the pods around them holds where a plan puts them. Here: spread over domains.
 
 As a promise must hold however the launches turn out, a machine that is not settled on one domain may be in each of those that it
 can still get. Like the first half it shares nothing with the solver but the value types.
@@ -6,21 +6,23 @@ can still get. Like the first half it shares nothing with the solver but the val
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
 from karpy import labels
 from karpy.cloud.instancetype import Catalog
-from karpy.objects.pod import LabelSelector, Pod, PodAffinity, PodAffinityTerm, TopologySpreadConstraint
-from karpy.requirements import Operator, Requirement, Requirements
+from karpy.errors import InvalidObject
+from karpy.labels import normalize
+from karpy.objects.pod import Pod, TopologySpreadConstraint
+from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.plan import Launch, Plan
 from karpy.state.snapshot import Snapshot
-from karpy.taints import PREFER_NO_SCHEDULE, Taint
-
-JUDGED_TYPES = 10
-"""How many types of a launch are looked at; all of them would take minutes for the recorded scenarios."""
+from karpy.taints import Taint
+from tests.judge_catalog import sold, ways
+from tests.judge_pods import could_run, may_run, required, selected, tolerates, wanted_by
 
 
 @attrs.define(eq=False)
@@ -87,29 +89,66 @@ class World:
 
 
 def world_after(plan: Plan, snapshot: Snapshot, catalog: Catalog, pods: Mapping[str, Pod]) -> World:
+    """Where all pods are when everything that the plan says has come true."""
     moving = {pod.metadata.uid for pod in pods.values()}
-    coming = {nomination.node: [pods[key] for key in nomination.pods] for nomination in plan.nominations}
+    coming: dict[str, list[Pod]] = {}
+    for nomination in plan.nominations:
+        coming.setdefault(nomination.node, []).extend(pods[key] for key in nomination.pods if key in pods)
     places = []
     for view in snapshot.nodes:
         staying = [pod for pod in view.pods if pod.metadata.uid not in moving]
         places.append(Place(view.name, [view.requirements], view.taints, staying, coming.get(view.name, []), False))
+    forms = Forms(catalog, frozenset(_keys_that_matter(snapshot, pods.values())))
     for number, launch in enumerate(plan.launches):
-        placed = [pods[key] for key in launch.pods]
-        places.append(Place(f"new-{number}", _machines(launch, catalog), launch.pool.taints, [], placed, True))
+        placed = [pods[key] for key in launch.pods if key in pods]
+        places.append(Place(f"new-{number}", forms.of(launch), launch.pool.taints, [], placed, True))
     return World(snapshot, catalog, places)
 
 
-def _machines(launch: Launch, catalog: Catalog) -> list[Requirements]:
-    """What the machine can be: each of the cheapest types, in each place where it can be had."""
-    known = catalog.types[launch.pool.name]
-    types = (known.by_name(priced.name) for priced in launch.instance_types[:JUDGED_TYPES])
-    return [
-        launch.requirements & instance_type.requirements & offering.requirements
-        for instance_type in types
-        if instance_type is not None
-        for offering in instance_type.offerings
-        if offering.available and offering.requirements.intersects(launch.requirements) is None
-    ]
+class Forms:
+    """What a machine can turn out to be: each of its types, in each place where it can be had now.
+
+    Only the keys that some pod or disk asks about are kept, so that hundreds of types come down to a few forms.
+    """
+
+    def __init__(self, catalog: Catalog, keys: frozenset[str]) -> None:
+        self._catalog = catalog
+        self._keys = keys
+        self._projected: dict[Requirements, Requirements] = {}
+        self._one: dict[Requirements, Requirements] = {}
+
+    def of(self, launch: Launch) -> list[Requirements]:
+        known = sold(self._catalog, launch.pool.name)
+        found: dict[tuple[Requirements, Requirements], None] = {}
+        for name, offerings in ways(launch, self._catalog).items():
+            instance_type = known.by_name(name)
+            if instance_type is not None:
+                machine = self._projection(instance_type.requirements)
+                found.update(dict.fromkeys((machine, self._projection(given)) for _offering, given in offerings))
+        own = self._projection(launch.requirements)
+        return list(dict.fromkeys(own & machine & given for machine, given in found))
+
+    def _projection(self, given: Requirements) -> Requirements:
+        """Only the keys that matter; what is equal is one object."""
+        if given not in self._projected:
+            found = Requirements(r for r in given.values() if r.key in self._keys)
+            self._projected[given] = self._one.setdefault(found, found)
+        return self._projected[given]
+
+
+def _keys_that_matter(snapshot: Snapshot, moving: Iterable[Pod]) -> Iterator[str]:
+    for pod in (*moving, *(pod for view in snapshot.nodes for pod in view.pods)):
+        yield from (normalize(constraint.topology_key) for constraint in pod.spec.topology_spread_constraints)
+        yield from (normalize(term.topology_key) for anti in (True, False) for term in required(pod, anti=anti))
+        with contextlib.suppress(InvalidObject):  # such a pod is placed nowhere
+            yield from (need.key for wanted in wanted_by(pod) for need in wanted)
+    for volume in snapshot.storage.volumes.values():
+        affinity = volume.spec.node_affinity
+        for term in affinity.required.node_selector_terms if affinity and affinity.required else ():
+            yield from (normalize(expression.key) for expression in term.match_expressions)
+    for storage_class in snapshot.storage.classes.values():
+        for topology in storage_class.allowed_topologies:
+            yield from (normalize(expression.key) for expression in topology.match_label_expressions)
 
 
 # Spread
@@ -124,167 +163,61 @@ def spread(world: World) -> Iterator[str]:
 
 
 def _skew(world: World, place: Place, pod: Pod, constraint: TopologySpreadConstraint) -> Iterator[str]:
-    key = constraint.topology_key
+    key = normalize(constraint.topology_key)
     here = place.domains(key)
     if len(here) != 1:
         yield f"{pod.key} is to be spread by {key}, and {place.name} has {sorted(here)}"
         return
-    alike = [(p, q) for p, q in world.counted if _is_meant(constraint, pod, q, p)]
-    carefree = any(
-        q in p.newcomers and constraint not in q.spec.topology_spread_constraints and p.domains(key) & here
-        for p, q in alike
-    )
-    if carefree or len(_terms(pod)) > 1:
-        return  # others may come after it; and which of its terms counts is the solver's choice
-    certain = sum(1 for p, q in alike if p.domains(key) == here)
+    alike = [(p, q) for p, q in world.counted if _is_meant(constraint, pod, q)]
+    # Newcomers that do not have the constraint may come after the pod, so they count elsewhere only. A machine of which it is not
+    # certain that it counts does so elsewhere only, too.
+    bound = [(p, q) for p, q in alike if q not in p.newcomers or constraint in q.spec.topology_spread_constraints]
+    certain = sum(1 for p, _q in bound if p.domains(key) == here and _passes(constraint, pod, p, may_run))
+    alike = [(p, q) for p, q in alike if _passes(constraint, pod, p, could_run)]
     possible = Counter(value for p, _q in alike for value in p.domains(key))
-    eligible = _eligible(world, pod, constraint)
-    least = min((possible[value] for value in eligible), default=0)
-    if key == labels.HOSTNAME or len(eligible) < (constraint.min_domains or 0):
-        least = 0
+    least = max((_least(world, pod, constraint, wanted, possible) for wanted in wanted_by(pod)), default=0)
     if certain - least > constraint.max_skew:
         yield f"{pod.key}: {certain} by {key} in {sorted(here)}, and {least} elsewhere ({dict(possible)})"
 
 
-def _is_meant(constraint: TopologySpreadConstraint, pod: Pod, other: Pod, place: Place) -> bool:
+def _least(
+    world: World,
+    pod: Pod,
+    constraint: TopologySpreadConstraint,
+    wanted: Sequence[Requirement],
+    counts: Mapping[str, int],
+) -> int:
+    """How many pods are in the emptiest domain, when these are the pod's needs. Which of its terms counts is up to the solver."""
+    eligible = _eligible(world, pod, constraint, wanted)
+    if normalize(constraint.topology_key) == labels.HOSTNAME or len(eligible) < (constraint.min_domains or 0):
+        return 0  # a new host can always be had
+    return min((counts.get(value, 0) for value in eligible), default=0)
+
+
+def _is_meant(constraint: TopologySpreadConstraint, pod: Pod, other: Pod) -> bool:
     if other.metadata.namespace != pod.metadata.namespace:
         return False
-    if not _selected(constraint.label_selector, other, pod, constraint.match_label_keys):
-        return False
-    return _passes(constraint, pod, place.machines, place.taints)
+    return selected(constraint.label_selector, other, pod, constraint.match_label_keys)
 
 
 def _passes(
-    constraint: TopologySpreadConstraint, pod: Pod, machines: Sequence[Requirements], taints: Sequence[Taint]
+    constraint: TopologySpreadConstraint, pod: Pod, place: Place, runs: Callable[[Pod, Requirements], bool]
 ) -> bool:
-    if constraint.node_taints_policy == "Honor" and not _tolerates(pod, taints):
+    """Whether pods on the machine count, by the policies of the constraint."""
+    if constraint.node_taints_policy == "Honor" and not tolerates(pod, place.taints):
         return False
-    return constraint.node_affinity_policy == "Ignore" or any(may_run(pod, machine) for machine in machines)
+    every = all if runs is may_run else any
+    return constraint.node_affinity_policy == "Ignore" or every(runs(pod, machine) for machine in place.machines)
 
 
-def _eligible(world: World, pod: Pod, constraint: TopologySpreadConstraint) -> set[str]:
-    key = constraint.topology_key
+def _eligible(world: World, pod: Pod, constraint: TopologySpreadConstraint, wanted: Sequence[Requirement]) -> set[str]:
+    key = normalize(constraint.topology_key)
     found: set[str] = set()
     for pool in world.snapshot.pools:
-        if pool.may_grow and (constraint.node_taints_policy != "Honor" or _tolerates(pod, pool.taints)):
+        if pool.may_grow and (constraint.node_taints_policy != "Honor" or tolerates(pod, pool.taints)):
             found |= world.offered(key, pool.name)
     for place in world.places:
-        if not place.is_new and _passes(constraint, pod, place.machines, place.taints):
+        if not place.is_new and _passes(constraint, pod, place, may_run):
             found |= place.domains(key)
-    wanted = [need for need in _wanted(pod)[0] if need.key == key]
-    return {value for value in found if all(need.has(value) for need in wanted)}
-
-
-# Affinity
-
-
-def together(world: World) -> Iterator[str]:
-    """Each required affinity has a pod to be with, or its pod is the first of its kind."""
-    for place, pod in world.newcomers:
-        for term in _required(pod, anti=False):
-            key = term.topology_key
-            friends = [
-                (p, q) for p, q in world.counted if q is not pod and _about(term, pod, q, world.snapshot.namespaces)
-            ]
-            settled = {value for p, _q in friends if len(p.domains(key)) == 1 for value in p.domains(key)}
-            beside = any(p is place for p, _q in friends) and place.domains(key)
-            if beside or (place.domains(key) and place.domains(key) <= settled):
-                continue
-            reachable = {value for value in settled if all(n.has(value) for n in _wanted(pod)[0] if n.key == key)}
-            begins = _about(term, pod, pod, world.snapshot.namespaces) and not (reachable and key != labels.HOSTNAME)
-            if not begins or not place.domains(key):
-                yield f"{pod.key} wants others by {key}, and is on {place.name} with none"
-
-
-def apart(world: World) -> Iterator[str]:
-    """No required anti-affinity, of newcomers or of pods that run, is broken by this plan."""
-    counted = list(world.counted)
-    new = {id(pod) for _place, pod in world.newcomers}
-    for place, pod in counted:
-        for term in _required(pod, anti=True):
-            for there, other in counted:
-                if other is pod or not (id(pod) in new or id(other) in new):
-                    continue
-                if place.shares(term.topology_key, there) and _about(term, pod, other, world.snapshot.namespaces):
-                    yield f"{pod.key} and {other.key} may meet by {term.topology_key} on {place.name} and {there.name}"
-
-
-def _required(pod: Pod, *, anti: bool) -> Sequence[PodAffinityTerm]:
-    affinity = pod.spec.affinity
-    found: PodAffinity | None = None
-    if affinity is not None:
-        found = affinity.pod_anti_affinity if anti else affinity.pod_affinity
-    return found.required if found is not None else ()
-
-
-def _about(term: PodAffinityTerm, owner: Pod, other: Pod, namespaces: Mapping[str, Mapping[str, str]]) -> bool:
-    within = set(term.namespaces)
-    if term.namespace_selector is not None:
-        within |= {name for name, given in namespaces.items() if _matches(term.namespace_selector, given)}
-    elif not within:
-        within = {owner.metadata.namespace}
-    return other.metadata.namespace in within and _selected(
-        term.label_selector, other, owner, term.match_label_keys, term.mismatch_label_keys
-    )
-
-
-def _selected(
-    selector: LabelSelector | None, other: Pod, owner: Pod, same: Iterable[str] = (), different: Iterable[str] = ()
-) -> bool:
-    mine, theirs = owner.metadata.labels or {}, other.metadata.labels or {}
-    if selector is None or not _matches(selector, theirs):
-        return False
-    alike = all(theirs.get(key) == mine[key] for key in same if key in mine)
-    return alike and all(theirs.get(key) != mine[key] for key in different if key in mine)
-
-
-def _matches(selector: LabelSelector, given: Mapping[str, str]) -> bool:
-    if any(given.get(key) != value for key, value in (selector.match_labels or {}).items()):
-        return False
-    return all(_expression(e.operator, e.values, given.get(e.key)) for e in selector.match_expressions)
-
-
-def _expression(operator: str, values: Sequence[str], value: str | None) -> bool:
-    match operator:
-        case "In":
-            return value in values
-        case "NotIn":
-            return bool(values) and value not in values
-        case "Exists":
-            return value is not None and not values
-        case "DoesNotExist":
-            return value is None and not values
-    return False
-
-
-# What the node affinity of a pod and the taints of a machine say
-
-
-def _tolerates(pod: Pod, taints: Iterable[Taint]) -> bool:
-    hard = (taint for taint in taints if taint.effect != PREFER_NO_SCHEDULE)
-    return all(any(toleration.tolerates(taint) for toleration in pod.spec.tolerations) for taint in hard)
-
-
-def _terms(pod: Pod) -> list[list[Requirement]]:
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
-    terms = affinity.required.node_selector_terms if affinity is not None and affinity.required is not None else ()
-    return [[Requirement.parse(e.key, e.operator, e.values) for e in term.match_expressions] for term in terms]
-
-
-def _wanted(pod: Pod) -> list[list[Requirement]]:
-    """Alternatives of what the machine's labels must be."""
-    chosen = [Requirement.in_(key, value) for key, value in (pod.spec.node_selector or {}).items()]
-    return [[*chosen, *term] for term in _terms(pod) or [[]]]
-
-
-def may_run(pod: Pod, machine: Requirements) -> bool:
-    """The node selector and one term of the required affinity hold for every node that ``machine`` may stand for."""
-    return any(all(holds(machine, need) for need in wanted) for wanted in _wanted(pod))
-
-
-def holds(machine: Requirements, need: Requirement) -> bool:
-    held = machine.get(need.key)
-    if held is None or held.operator is Operator.DOES_NOT_EXIST:
-        return need.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
-    both = held & need
-    return (both.complement, both.values, both.gte, both.lte) == (held.complement, held.values, held.gte, held.lte)
+    needs = [need for need in wanted if need.key == key]
+    return {value for value in found if all(need.has(value) for need in needs)}

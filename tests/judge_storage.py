@@ -1,4 +1,4 @@
-"""The judge's third part: host ports, and the disks that pods bring, on the machines where a plan puts them."""
+"""The judge's last part: host ports, and the disks that pods bring, on the machines where a plan puts them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from karpy.objects.pod import Pod, Volume
 from karpy.objects.volumes import PersistentVolume, StorageClass
 from karpy.requirements import Requirement, Requirements
 from karpy.state.snapshot import Storage
-from tests.judge_around import World, holds
+from tests.judge_around import World
+from tests.judge_pods import holds
 
-IN_TREE = {"kubernetes.io/aws-ebs": "ebs.csi.aws.com"}
+IN_TREE = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+}
 
 
 def ports(world: World) -> Iterator[str]:
@@ -43,6 +48,8 @@ def disks(world: World) -> Iterator[str]:
     """Every disk can be reached, or made, in whatever form the machine may take; and no node holds more than it can."""
     storage = world.snapshot.storage
     for place, pod in world.newcomers:
+        for name in _out_of_order(pod, storage):
+            yield f"{pod.key} is on {place.name}, and {name} cannot be used as it is"
         for name, volume, storage_class in _disks(pod, storage):
             allowed = _reachable(volume, storage_class)
             for machine in place.machines:
@@ -61,6 +68,28 @@ def disks(world: World) -> Iterator[str]:
         for driver in sorted(coming & set(limits)):
             if counts[driver] > limits[driver]:
                 yield f"{place.name} holds {counts[driver]} disks of {driver}, and {limits[driver]} are the most"
+
+
+def _out_of_order(pod: Pod, storage: Storage) -> Iterator[str]:
+    """Claims that are not there, are going, have lost their disk, or wait for somebody else to make it."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is None and volume.ephemeral is None:
+            continue
+        key = f"{pod.metadata.namespace}/{_claim_name(pod, volume)}"
+        claim = storage.claims.get(key)
+        if claim is None:
+            if volume.ephemeral is None:
+                yield key
+            continue
+        found = storage.volumes.get(claim.spec.volume_name)
+        storage_class = storage.classes.get(claim.spec.storage_class_name or "")
+        if claim.metadata.is_deleting or claim.status.phase == "Lost":
+            yield key
+        elif claim.spec.volume_name:
+            if found is None or found.metadata.is_deleting or not claim.is_bind_completed:
+                yield key
+        elif storage_class is None or storage_class.volume_binding_mode == "Immediate":
+            yield key
 
 
 def _disks(pod: Pod, storage: Storage) -> Iterator[tuple[str, PersistentVolume | None, StorageClass | None]]:
@@ -85,7 +114,11 @@ def _driver(volume: PersistentVolume | None, storage_class: StorageClass | None)
     if volume is not None:
         if volume.spec.csi is not None:
             return volume.spec.csi.driver
-        return "ebs.csi.aws.com" if volume.spec.aws_elastic_block_store is not None else ""
+        if volume.spec.aws_elastic_block_store is not None:
+            return "ebs.csi.aws.com"
+        if volume.spec.azure_disk is not None:
+            return "disk.csi.azure.com"
+        return "pd.csi.storage.gke.io" if volume.spec.gce_persistent_disk is not None else ""
     provisioner = storage_class.provisioner if storage_class is not None else ""
     return IN_TREE.get(provisioner, provisioner)
 

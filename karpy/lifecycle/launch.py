@@ -34,7 +34,11 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
         name="",
         metadata=ObjectMeta(
             labels={**_materialized(launch.requirements, spec), **fixed},
-            annotations={**pool.annotations, **_overlay_marks(launch)} or None,
+            annotations={
+                **pool.annotations,
+                **_overlay_marks(launch),
+                labels.MIN_VALUES_RELAXED: "true" if launch.min_values_relaxed else "false",
+            },
             owner_references=(own,),
         ),
         node_class=pool.node_class,

@@ -368,7 +368,7 @@ class PlannedClaim:
         )
 
     def _final_requirements(self) -> Requirements:
-        """Those that it was planned with, and which reservations it is launched into: nobody else wants by now what is left over."""
+        """Those that it was planned with, and the reservations that it is launched into: by now nobody else wants what is left."""
         shape = self.shape
         reservations = shape.template.reservations
         if not shape.reserved or reservations is None:

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import optimum
 import serving
 import snapshots
 import solving
@@ -13,7 +14,14 @@ import starting
 import worlds
 from measure import render, write
 
-MODULES = {"starting": starting, "solving": solving, "snapshots": snapshots, "serving": serving, "worlds": worlds}
+MODULES = {
+    "starting": starting,
+    "solving": solving,
+    "optimum": optimum,
+    "snapshots": snapshots,
+    "serving": serving,
+    "worlds": worlds,
+}
 
 
 def main() -> None:

@@ -51,7 +51,7 @@ def test_a_claim_keeps_the_annotations_that_its_pool_gave_it() -> None:
     annotated["spec"]["template"]["metadata"]["annotations"] = {"team": "a"}
     stage = Stage(annotated)
     name = stage.grown(apps("a", 1))
-    assert stage.api.get(kinds.NODE_CLAIM, name)["metadata"]["annotations"] == {"team": "a"}
+    assert stage.api.get(kinds.NODE_CLAIM, name)["metadata"]["annotations"]["team"] == "a"
 
 
 def test_an_instance_whose_claim_vanished_during_the_launch_is_deleted() -> None:

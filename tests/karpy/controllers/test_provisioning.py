@@ -24,12 +24,52 @@ def of_us(event: Mapping[str, Any]) -> bool:
     return event["source"].get("component") == "karpenter"
 
 
+@pytest.mark.core("CORE-311", "CORE-312")
+@pytest.mark.parametrize("count", [1, 5])
+def test_pods_that_wait_get_nodes_and_run_there(count: int) -> None:
+    stage = Stage()
+    stage.world.apply([apps("a", count)])
+    stage.run(120)
+    assert stage.running("a") == count
+
+
+@pytest.mark.core("CORE-103")
+def test_pods_are_left_to_the_scheduler_of_the_cluster() -> None:
+    stage = Stage()
+    bound: list[Any] = []
+    stage.kube.through("bind", lambda _real, *arguments: bound.append(arguments))
+    written: list[Kind] = []
+    for name in ("create", "patch", "replace"):
+        stage.kube.through(name, lambda real, kind, *rest, **more: (written.append(kind), real(kind, *rest, **more))[1])
+    stage.world.apply([apps("a", 3)])
+    stage.run(120)
+    assert stage.running("a") == 3
+    assert bound == []
+    assert kinds.NODE_CLAIM in written
+    assert kinds.POD not in written
+
+
+@pytest.mark.core("CORE-308")
 def test_a_batch_is_closed_when_no_new_pod_came_for_the_idle_time() -> None:
     stage = Stage(settings=Settings(batch_idle_duration_s=3.0))
     stage.world.apply([apps("a", 2)])
     assert stage.until(lambda: bool(stage.claims)) == 3.0
 
 
+@pytest.mark.core("CORE-309", "CORE-310")
+@pytest.mark.parametrize(("name", "closed_after"), [("p", 3.0), ("another", 5.0)])
+def test_a_new_pod_holds_the_batch_open_and_one_that_is_in_it_does_not(name: str, closed_after: float) -> None:
+    stage = Stage(settings=Settings(batch_idle_duration_s=3.0))
+    stage.world.apply([bare_pod("p")])
+    stage.run(2)
+    if name == "p":
+        stage.api.patch(kinds.POD, "p", {"metadata": {"labels": {"touched": "yes"}}}, "default")
+    else:
+        stage.world.apply([bare_pod(name)])
+    assert 2.0 + stage.until(lambda: bool(stage.claims)) == closed_after
+
+
+@pytest.mark.core("CORE-310")
 def test_a_batch_that_pods_keep_coming_to_is_closed_after_the_longest_time() -> None:
     stage = Stage(settings=Settings(batch_idle_duration_s=3.0, batch_max_duration_s=5.0))
     start = stage.clock.now()

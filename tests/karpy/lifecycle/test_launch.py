@@ -9,13 +9,16 @@ from karpy import labels
 from karpy.cloud.instancetype import InstanceType, Offering
 from karpy.labels import CORE_LABELS
 from karpy.lifecycle.launch import choices, new_claim
+from karpy.lifecycle.registration import registration_patch
+from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
-from karpy.testing import make_instance_type, make_instance_types, make_nodepool, make_pod, selector
+from karpy.testing import make_instance_type, make_instance_types, make_node, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
 DEDICATED = {"key": "dedicated", "effect": "NoSchedule"}
+BOOT = {"key": "boot", "effect": "NoExecute"}
 BEARS = {"tolerations": [{"operator": "Exists"}]}
 
 
@@ -56,6 +59,68 @@ def test_what_the_pool_gives_to_its_nodes_is_on_the_claim() -> None:
     assert made["spec"]["taints"] == [DEDICATED]
     assert made["spec"]["startupTaints"] == [{"key": "boot", "effect": "NoExecute"}]
     assert (made["spec"]["expireAfter"], made["spec"]["terminationGracePeriod"]) == ("24h", "1m30s")
+
+
+@pytest.mark.core("CORE-314")
+def test_a_grace_period_that_nobody_set_is_not_set() -> None:
+    assert "terminationGracePeriod" not in claim()["spec"]
+
+
+@pytest.mark.core("CORE-237", "CORE-240", "CORE-358", "CORE-359", "CORE-360", "CORE-361")
+@pytest.mark.parametrize(
+    "key",
+    [
+        "team",
+        "example.com/team",
+        "sub.example.com/team",
+        "kubernetes.io/team",
+        "node.kubernetes.io/team",
+        "kops.k8s.io/team",
+    ],
+)
+def test_what_the_template_says_is_on_the_node_once_it_joined(key: str) -> None:
+    template = {"metadata": {"annotations": {key: "note"}, "labels": {key: "a"}}}
+    pool = make_nodepool(taints=[DEDICATED], startup_taints=[BOOT])
+    pool["spec"]["template"] |= template
+    (found,) = plan_of(pool, make_pod(spec={**BEARS, "nodeSelector": {key: "a"}})).launches
+    made = new_claim(found, CORE_LABELS)
+    made["metadata"]["name"] = "m"
+    joined = Node.from_dict(make_node("m"))
+    patch = registration_patch(NodeClaim.from_dict(made), joined)
+    assert patch["metadata"]["labels"][key] == "a"
+    assert patch["metadata"]["annotations"][key] == "note"
+    assert patch["spec"]["taints"] == [DEDICATED, BOOT]  # and nothing of what pods bear
+
+
+@pytest.mark.core("CORE-365")
+def test_what_pool_and_pods_ask_for_are_its_requirements() -> None:
+    terms = [
+        selector(labels.ZONE, "NotIn", "zone-c"),
+        selector("team", "In", "a", "b"),
+        selector("tier", "DoesNotExist"),
+    ]
+    affinity = {"nodeSelectorTerms": [{"matchExpressions": terms}]}
+    spec = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": affinity}}}
+    made = claim(
+        requirements=[
+            selector("team", "NotIn", "b"),
+            selector(labels.CAPACITY_TYPE, "In", "spot"),
+            selector("rank", "Gt", "3"),
+        ],
+        pod=make_pod(spec={**spec, "nodeSelector": {labels.ARCH: "amd64"}}),
+    )
+    wanted = {entry.pop("key"): entry for entry in made["spec"]["requirements"]}
+    assert wanted.pop(labels.INSTANCE_TYPE)["values"] == ["c1", "c16", "c2", "c4", "c8"]
+    assert wanted == {
+        labels.NODEPOOL: {"operator": "In", "values": ["default"]},
+        "test.karpy.dev/testnodeclass": {"operator": "In", "values": ["default"]},
+        labels.ZONE: {"operator": "NotIn", "values": ["zone-c"]},
+        labels.ARCH: {"operator": "In", "values": ["amd64"]},
+        labels.CAPACITY_TYPE: {"operator": "In", "values": ["spot"]},
+        "team": {"operator": "In", "values": ["a"]},
+        "tier": {"operator": "DoesNotExist"},
+        "rank": {"operator": "Gte", "values": ["4"]},
+    }
 
 
 @pytest.mark.core("CORE-364", "CORE-366", "CORE-368", "CORE-371")
@@ -128,7 +193,7 @@ def marks(*types: InstanceType) -> dict[str, str]:
     pool["spec"]["template"]["metadata"]["annotations"] = {"team": "a"}
     (planned,) = plan_of(pool, make_pod(), types=types).launches
     found: dict[str, str] = new_claim(planned, CORE_LABELS)["metadata"]["annotations"]
-    return found
+    return {key: value for key, value in found.items() if key != labels.MIN_VALUES_RELAXED}
 
 
 def test_a_claim_says_that_overlays_had_a_say_in_what_is_on_offer() -> None:

@@ -9,6 +9,7 @@ from karpy.resources import Resources
 from karpy.scheduling.daemons import daemons_of, expected_on, expected_on_all
 from karpy.state.snapshot import Snapshot
 from karpy.testing import (
+    START,
     make_daemon_set,
     make_instance_type,
     make_machine,
@@ -51,6 +52,20 @@ def test_daemons_that_leave_no_room_keep_the_pod_waiting() -> None:
 def test_limits_and_init_containers_of_daemons_count() -> None:
     heavy = {"name": "i", "resources": {"limits": {"cpu": "3"}}}
     assert cheapest(make_nodepool(), make_daemon_set(spec={"initContainers": [heavy]})) == "a4"
+
+
+@pytest.mark.core("CORE-343", "CORE-344", "CORE-345")
+@pytest.mark.parametrize(
+    ("main", "first", "placed"),
+    [("1", "9", True), ("9", "1", True), ("1", "16", False), ("16", "1", False), ("16", "16", False)],
+)
+def test_the_larger_of_a_daemons_containers_and_init_containers_decides(main: str, first: str, placed: bool) -> None:
+    init = {"name": "i", "resources": {"requests": {"cpu": first}}}
+    daemon = make_daemon_set(requests={"cpu": main}, spec={"initContainers": [init]})
+    plan = plan_of(make_nodepool(), daemon, make_pod(requests=ONE_CPU))
+    assert bool(plan.launches) is placed
+    if placed:
+        assert plan.launches[0].requests["cpu"] == 10_000
 
 
 @pytest.mark.core("CORE-346")
@@ -97,6 +112,14 @@ def test_only_daemons_that_select_the_node_count(spec: dict[str, Any], counts: b
     assert cheapest(make_nodepool(labels={"team": "a"}), daemon) == ("a2" if counts else "a1")
 
 
+@pytest.mark.core("CORE-355")
+@pytest.mark.parametrize("weight", [1, 100])
+def test_what_a_daemon_would_only_prefer_does_not_keep_it_away(weight: int) -> None:
+    wish = {"weight": weight, "preference": {"matchExpressions": [selector("unknown", "In", "x")]}}
+    spec = {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}}
+    assert cheapest(make_nodepool(), make_daemon_set(requests=ONE_CPU, spec=spec)) == "a2"
+
+
 @pytest.mark.core("CORE-351")
 def test_daemons_of_one_architecture_count_on_that_architecture_only() -> None:
     only_arm = make_daemon_set(requests={"cpu": "1"}, spec={"nodeSelector": {labels.ARCH: "arm64"}})
@@ -123,6 +146,55 @@ def test_a_type_that_does_not_hold_the_daemons_is_not_taken_though_the_pod_asks_
     assert launch.instance_types[0].name == "a4"
     nowhere = plan_of(make_nodepool(), make_daemon_set(requests={"acme.com/gpu": "1"}), make_pod())
     assert nowhere.launches == ()
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="Shape.join lets a pod's `NotIn` define a label of the node, which a later pod then sets; daemons are chosen by the "
+    "template alone, so those that select on that label are not counted",
+)
+def test_a_label_that_pods_bring_to_a_node_brings_the_daemons_that_select_it() -> None:
+    """No pool defines ``team``, so a pod that wants one of its values goes nowhere, whoever comes before it."""
+    picky = make_pod("picky", requests=ONE_CPU, spec=affinity(selector("team", "NotIn", "a")))
+    setting = make_pod("setting", requests={"cpu": "500m"}, spec={"nodeSelector": {"team": "b"}})
+    daemon = make_daemon_set(requests={"cpu": "3"}, spec={"nodeSelector": {"team": "b"}})
+    plan = plan_of(make_nodepool(), daemon, picky, setting)
+    assert [launch.requests["cpu"] for launch in plan.launches] in ([1000], [4500])
+
+
+# Daemons that run already
+
+
+def running_daemon(name: str, created: float = START, **pod: Any) -> dict[str, Any]:
+    """A pod of the DaemonSet ``daemon``, on a node."""
+    made = make_pod(name, owner="DaemonSet", namespace="kube-system", created=created, **pod)
+    made["metadata"]["ownerReferences"][0] |= {"name": "daemon", "uid": "daemon-uid"}
+    return made
+
+
+@pytest.mark.xfail(
+    strict=True, reason="CORE-341: Snapshot hands on DaemonSets only; daemons_of does not know the pods that run"
+)
+def test_what_a_daemons_newest_pod_asks_for_counts_not_its_template() -> None:
+    """A webhook, or a vertical autoscaler, may have made the pods larger or smaller than the template."""
+    node = make_node("n", room={"cpu": "100m", "pods": "2"})
+    pods = [
+        running_daemon("old", node="n", requests={"cpu": "9"}),
+        running_daemon("new", created=START + 60, node="n", requests={"cpu": "3"}),
+    ]
+    assert cheapest(make_nodepool(), node, make_daemon_set(requests=ONE_CPU), *pods) == "a4"
+
+
+@pytest.mark.core("CORE-353")
+def test_the_host_that_a_running_daemon_is_bound_to_is_not_what_its_set_asks_for() -> None:
+    host = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+    by_label = {"matchExpressions": [selector(labels.HOSTNAME, "In", "n")]}
+    for term in (host, by_label):
+        terms = {"nodeSelectorTerms": [term]}
+        spec = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+        pod = running_daemon("there", node="n", requests=ONE_CPU, spec=spec)
+        node = make_node("n", room={"cpu": "1", "pods": "1"})
+        assert cheapest(make_nodepool(), node, pod, make_daemon_set(requests=ONE_CPU)) == "a2"
 
 
 # On nodes that exist

@@ -62,9 +62,34 @@ def test_machines_on_their_way_have_their_ports_free() -> None:
     assert len(plan.launches) == 1
 
 
+@pytest.mark.core("CORE-338")
 def test_a_port_that_a_daemon_takes_is_to_be_had_only_where_the_daemon_does_not_run() -> None:
     pod = make_pod(spec=taking(80))
     assert plan_of(make_nodepool(), make_daemon_set(spec=taking(80)), pod).launches == ()
     on_arm = {**taking(80), "nodeSelector": {labels.ARCH: "arm64"}}
     (launch,) = plan_of(make_nodepool(), make_daemon_set(spec=on_arm), pod).launches
     assert {priced.name[0] for priced in launch.instance_types} == {"c"}
+
+
+@pytest.mark.core("CORE-357")
+@pytest.mark.parametrize(
+    "away",
+    [
+        {"nodeSelector": {labels.ARCH: "mips"}},
+        {"nodeSelector": {"team": "other"}},
+        {"nodeSelector": {labels.ZONE: "elsewhere"}},
+    ],
+)
+def test_a_port_of_a_daemon_that_runs_nowhere_here_is_to_be_had(away: dict[str, Any]) -> None:
+    daemon = make_daemon_set(spec={**taking(80), **away})
+    assert plan_of(make_nodepool(), daemon, make_pod(spec=taking(80))).placed == 1
+
+
+@pytest.mark.core("CORE-357")
+def test_a_port_of_a_daemon_that_the_pools_taint_keeps_out_is_to_be_had() -> None:
+    pool = make_nodepool(taints=[{"key": "gpu", "effect": "NoSchedule"}])
+    bears = {"tolerations": [{"key": "gpu", "operator": "Exists"}]}
+    assert plan_of(pool, make_daemon_set(spec=taking(80)), make_pod(spec={**taking(80), **bears})).placed == 1
+    assert (
+        plan_of(pool, make_daemon_set(spec={**taking(80), **bears}), make_pod(spec={**taking(80), **bears})).placed == 0
+    )

@@ -139,6 +139,40 @@ def test_when_preferences_are_ignored_only_what_is_required_counts() -> None:
     assert zones(plan) == [None]
 
 
+@pytest.mark.core("CORE-047", "CORE-048", "CORE-388")
+def test_preferences_are_given_up_from_the_heaviest_until_one_can_be_met() -> None:
+    every = [zone("nowhere", 100), zone("nor-here", 50), zone("zone-b", 20), zone("zone-c", 10)]
+    for count, found in ((4, "zone-b"), (2, None)):
+        assert zones(plan_of(make_nodepool(), *web(1, wishes(nodeAffinity=every[:count])))) == [found]
+    picky = make_nodepool(requirements=[selector(labels.ZONE, "NotIn", "zone-b")])
+    assert zones(plan_of(picky, *web(1, wishes(nodeAffinity=every)))) == ["zone-c"]
+
+
+@pytest.mark.core("CORE-390", "CORE-391", "CORE-392", "CORE-393")
+@pytest.mark.parametrize(
+    ("spec", "machines"),
+    [
+        (wishes(nodeAffinity=[zone("zone-c", 1)]), 1),  # CORE-390
+        ({"topologySpreadConstraints": [soft(labels.HOSTNAME)]}, 3),  # CORE-391
+        ({"topologySpreadConstraints": [soft(labels.ZONE)]}, 3),
+        (wishes(podAntiAffinity=[about(labels.HOSTNAME, 1)]), 3),  # CORE-392
+    ],
+)
+def test_each_kind_of_preference_parts_pods_or_is_ignored(spec: dict[str, Any], machines: int) -> None:
+    ignored = plan_of(make_nodepool(), *web(3, spec), respect_preferences=False)
+    assert (len(ignored.launches), zones(ignored)) == (1, [None])
+    assert len(plan_of(make_nodepool(), *web(3, spec)).launches) == machines
+
+
+@pytest.mark.core("CORE-393")
+def test_a_preferred_affinity_gathers_pods_or_is_ignored() -> None:
+    node = make_node("n", labels={labels.ZONE: "zone-b"}, room={"cpu": "100m", "pods": "9"})
+    objects = [make_nodepool(), node, make_pod("r", node="n", labels=WEB)]
+    fond = make_pod("fond", requests={"cpu": "1"}, spec=wishes(podAffinity=[about(labels.ZONE, 1)]))
+    assert zones(plan_of(*objects, fond)) == ["zone-b"]
+    assert zones(plan_of(*objects, fond, respect_preferences=False)) == [None]
+
+
 def test_a_taint_that_is_a_preference_is_borne_only_where_nothing_else_will_do() -> None:
     avoided = make_nodepool("avoided", taints=[{"key": "old", "effect": "PreferNoSchedule"}], weight=9)
     plan = plan_of(avoided, make_nodepool(), *web(1, {}))

@@ -10,7 +10,7 @@ from karpy.cloud.instancetype import Offering
 from karpy.labels import LabelSpec
 from karpy.resources import Resources
 from karpy.scheduling.plan import Plan
-from karpy.testing import make_instance_type, make_node, make_nodepool, make_pod, selector
+from karpy.testing import make_instance_type, make_machine, make_node, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
 ARM, AMD = {labels.ARCH: "arm64"}, {labels.ARCH: "amd64"}
@@ -117,6 +117,24 @@ def test_a_pod_that_asks_for_nothing_goes_anywhere() -> None:
 @pytest.mark.parametrize(("wanted", "placed"), [({"team": "a"}, True), ({"team": "b"}, False), ({"tier": "x"}, False)])
 def test_a_selector_is_met_by_the_labels_of_a_pool(wanted: dict[str, str], placed: bool) -> None:
     plan = plan_of(make_nodepool(labels={"team": "a"}), make_pod(spec={"nodeSelector": wanted}))
+    assert bool(plan.launches) is placed
+
+
+@pytest.mark.core("CORE-004", "CORE-005")
+@pytest.mark.parametrize(
+    ("wanted", "placed"),
+    [
+        (selector("team", "In", "a"), True),
+        (selector("team", "In", "b", "a"), True),
+        (selector("team", "Exists"), True),
+        (selector("team", "NotIn", "b"), True),
+        (selector("team", "In", "b"), False),
+        (selector("team", "NotIn", "a"), False),
+        (selector("team", "DoesNotExist"), False),
+    ],
+)
+def test_an_affinity_is_met_by_the_labels_of_a_pool(wanted: dict[str, Any], placed: bool) -> None:
+    plan = plan_of(make_nodepool(labels={"team": "a"}), make_pod(spec=affinity([wanted])))
     assert bool(plan.launches) is placed
 
 
@@ -229,6 +247,27 @@ def test_a_pod_larger_than_any_type_waits() -> None:
     assert waiting(plan_of(make_nodepool(), make_pod(requests={"cpu": "17"}))) == ["default/pod"]
 
 
+@pytest.mark.core("CORE-075", "CORE-076")
+@pytest.mark.parametrize(("cpu", "found"), [("7", ["a8"]), ("16", ["a16"]), ("17", [])])
+def test_what_an_init_container_needs_for_a_while_counts(cpu: str, found: list[str]) -> None:
+    first = {"name": "first", "resources": {"requests": {"cpu": cpu}}}
+    assert names(plan_of(make_nodepool(), make_pod(requests={"cpu": "1"}, spec={"initContainers": [first]}))) == found
+
+
+@pytest.mark.core("CORE-322")
+def test_accelerators_are_bought_for_pods_that_ask_for_them_and_for_no_others() -> None:
+    gpu = make_instance_type("gpu", price=9.0, resources={"acme.com/gpu": "2"})
+    types = [gpu, make_instance_type("plain")]
+    pods = [
+        make_pod("asks", requests={"acme.com/gpu": "1"}),
+        make_pod("plain", spec={"nodeSelector": {labels.ZONE: "zone-b"}}),
+    ]
+    assert names(plan_of(make_nodepool(), pods[0], types=types)) == ["gpu"]
+    assert names(plan_of(make_nodepool(), pods[1], types=types)) == ["plain"]
+    limits = {"containers": [{"name": "main", "resources": {"limits": {"acme.com/gpu": "2"}}}]}
+    assert names(plan_of(make_nodepool(), make_pod(spec=limits), types=types)) == ["gpu"]
+
+
 @pytest.mark.core("CORE-068", "CORE-071")
 def test_many_small_pods_share_one_node_that_just_holds_them() -> None:
     plan = plan_of(make_nodepool(), *(make_pod(f"p{n}", requests={"cpu": "500m"}) for n in range(8)))
@@ -316,6 +355,18 @@ def test_a_selector_beats_weight() -> None:
 
 def test_pools_of_equal_weight_are_tried_from_the_end_of_the_alphabet() -> None:
     assert pools(plan_of(make_nodepool("a"), make_nodepool("b"), make_pod())) == ["b"]
+
+
+@pytest.mark.core("CORE-399", "CORE-400")
+def test_a_static_pool_launches_nothing_for_pods_and_its_nodes_take_them_like_any() -> None:
+    static = make_nodepool("static", spec={"replicas": 1}, labels={"team": "a"})
+    machine = make_machine("m", pool="static", room={"cpu": "1", "pods": "9"}, labels={"team": "a"})
+    fits, other = make_pod("fits", requests={"cpu": "1"}), make_pod("other", requests={"cpu": "2"})
+    only_there = make_pod("only-there", requests={"cpu": "3"}, spec={"nodeSelector": {"team": "a"}})
+    plan = plan_of(static, make_nodepool("dynamic"), *machine, fits, other, only_there)
+    assert [(nomination.node, nomination.pods) for nomination in plan.nominations] == [("m", ("default/fits",))]
+    assert [(launch.pool.name, launch.pods) for launch in plan.launches] == [("dynamic", ("default/other",))]
+    assert waiting(plan) == ["default/only-there"]
 
 
 @pytest.mark.core("CORE-317")

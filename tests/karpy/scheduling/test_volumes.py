@@ -160,7 +160,7 @@ def test_where_a_disk_is_does_not_narrow_what_spread_counts() -> None:
 # Disks that nothing can be done about
 
 
-@pytest.mark.core("CORE-119", "CORE-120", "CORE-121", "CORE-122", "CORE-123")
+@pytest.mark.core("CORE-119", "CORE-120", "CORE-121", "CORE-122", "CORE-123", "CORE-374", "CORE-376", "CORE-378")
 @pytest.mark.parametrize(
     ("objects", "words"),
     [
