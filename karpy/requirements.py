@@ -39,7 +39,8 @@ class Operator(enum.Enum):
 
 NEGATIVE = frozenset({Operator.NOT_IN, Operator.DOES_NOT_EXIST})
 """A label that is not there satisfies these."""
-_BOUNDS = frozenset({Operator.GT, Operator.LT, Operator.GTE, Operator.LTE})
+BOUNDS = frozenset({Operator.GT, Operator.LT, Operator.GTE, Operator.LTE})
+"""These compare with one integer."""
 
 
 @attrs.frozen(cache_hash=True, repr=False)
@@ -103,7 +104,7 @@ class Requirement:
                 path="operator",
                 accepted=", ".join(member.value for member in Operator),
             ) from None
-        if kind in _BOUNDS:
+        if kind in BOUNDS:
             return cls._bounded(key, kind, values, min_values)
         if kind is Operator.IN:
             return cls.in_(key, *values, min_values=min_values)
@@ -113,7 +114,7 @@ class Requirement:
 
     @classmethod
     def _bounded(cls, key: str, kind: Operator, values: Sequence[str], min_values: int | None) -> Requirement:
-        bound = _as_integer(values[0]) if len(values) == 1 else None
+        bound = as_integer(values[0]) if len(values) == 1 else None
         if bound is None:
             found = ", ".join(repr(value) for value in values) or "nothing"
             raise InvalidObject(
@@ -216,7 +217,7 @@ class Requirement:
         return f"Requirement({self})"
 
 
-def _as_integer(value: str) -> int | None:
+def as_integer(value: str) -> int | None:
     """As Go's strconv.Atoi: an optional sign and decimal digits, within 64 bits."""
     digits = value[1:] if value[:1] in ("+", "-") else value
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 30:
@@ -228,7 +229,7 @@ def _as_integer(value: str) -> int | None:
 def _within(value: str, gte: int | None, lte: int | None) -> bool:
     if gte is None and lte is None:
         return True
-    number = _as_integer(value)
+    number = as_integer(value)
     return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
 
 

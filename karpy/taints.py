@@ -14,6 +14,7 @@ __all__ = ["DISRUPTED", "UNREGISTERED", "Taint", "Toleration", "is_ephemeral", "
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
+EFFECTS = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 
 _INTEGER = re.compile(r"^(0|-?[1-9][0-9]*)$")
 

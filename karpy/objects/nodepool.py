@@ -71,6 +71,8 @@ class NodePool:
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     requirements: Requirements = Requirements()
+    entries: tuple[WireRequirement, ...] = ()
+    """The requirements one by one, as they are written, for those who look for mistakes in them."""
     limits: Resources | None = None
     weight: int = 0
     replicas: int | None = None
@@ -210,6 +212,7 @@ def _build(wire: _WirePool) -> NodePool:
         taints=template.taints or (),
         startup_taints=template.startup_taints or (),
         requirements=read_requirements(template.requirements or (), "spec.template.spec.requirements"),
+        entries=template.requirements or (),
         limits=None if spec.limits is None else at("spec.limits", Resources.parse, spec.limits),
         weight=read_weight(spec.weight),
         replicas=spec.replicas,

@@ -95,6 +95,7 @@ def _build(wire: _Provisioner) -> NodePool:
         taints=spec.taints or (),
         startup_taints=spec.startup_taints or (),
         requirements=read_requirements(spec.requirements or (), "spec.requirements"),
+        entries=spec.requirements or (),
         limits=None if limits is None else at("spec.limits.resources", Resources.parse, limits),
         weight=read_weight(spec.weight),
         consolidation_policy=policy,

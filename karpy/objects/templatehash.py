@@ -49,7 +49,9 @@ def template_hash(pool: NodePool) -> str:
 
 
 def _reference(ref: NodeClassRef) -> int:
-    return _struct("NodeClassReference", (("Kind", _text(ref.kind)), ("Name", _text(ref.name)), ("Group", _text(ref.group))))
+    return _struct(
+        "NodeClassReference", (("Kind", _text(ref.kind)), ("Name", _text(ref.name)), ("Group", _text(ref.group)))
+    )
 
 
 def _taint(taint: Taint) -> int:
