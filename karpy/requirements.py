@@ -22,6 +22,7 @@ __all__ = ["Conflict", "Operator", "Requirement", "Requirements"]
 
 _SHOWN = 5  # values that a message shows before it says "and N others"
 MAX_INT64 = 2**63 - 1
+_MAX_DIGITS = 64  # leading zeros included; a label holds no more
 
 
 class Operator(enum.Enum):
@@ -220,7 +221,7 @@ class Requirement:
 def as_integer(value: str) -> int | None:
     """As Go's strconv.Atoi: an optional sign and decimal digits, within 64 bits."""
     digits = value[1:] if value[:1] in ("+", "-") else value
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 30:
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > _MAX_DIGITS:
         return None
     number = int(value)
     return number if -MAX_INT64 - 1 <= number <= MAX_INT64 else None

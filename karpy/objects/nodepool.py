@@ -15,7 +15,7 @@ from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.duration import parse_duration, parse_optional_duration
 from karpy.objects.kinds import NODE_POOL, Kind
-from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe, find_condition
+from karpy.objects.meta import Condition, Integer, ObjectMeta, Wire, decode, describe, find_condition
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy.taints import Taint
@@ -126,7 +126,7 @@ class WireRequirement(Wire, frozen=True):
     key: str
     operator: str
     values: tuple[str, ...] = ()
-    min_values: int | None = None
+    min_values: Integer | None = None
 
 
 class _WireNodeClassRef(Wire, frozen=True):
@@ -156,7 +156,7 @@ class _WireTemplate(Wire, frozen=True):
 
 
 class _WireBudget(Wire, frozen=True):
-    nodes: str | int = "10%"
+    nodes: str | Integer = "10%"
     schedule: str | None = None
     duration: str | None = None
     reasons: tuple[str, ...] | None = None
@@ -173,8 +173,8 @@ class _WireSpec(Wire, frozen=True):
     template: _WireTemplate = _WireTemplate()
     disruption: _WireDisruption = _WireDisruption()
     limits: dict[str, str | int | float] | None = None
-    weight: int | None = None
-    replicas: int | None = None
+    weight: Integer | None = None
+    replicas: Integer | None = None
 
 
 class PoolStatus(Wire, frozen=True):
@@ -182,7 +182,7 @@ class PoolStatus(Wire, frozen=True):
 
     conditions: tuple[Condition, ...] = ()
     resources: dict[str, str | int | float] | None = None
-    nodes: int | None = None
+    nodes: Integer | None = None
 
     @property
     def counters(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import msgspec
 
 from karpy import labels
 from karpy.errors import InvalidObject
-from karpy.objects.meta import Condition, ObjectMeta, Wire, find_condition
+from karpy.objects.meta import Condition, Integer, ObjectMeta, Wire, find_condition
 from karpy.resources import PODS, Resources
 from karpy.taints import DISRUPTED, Toleration, untolerated
 
@@ -71,7 +71,7 @@ class NodeSelector(Wire, frozen=True):
 
 
 class PreferredSchedulingTerm(Wire, frozen=True):
-    weight: int = 0
+    weight: Integer = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -90,7 +90,7 @@ class PodAffinityTerm(Wire, frozen=True):
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True):
-    weight: int = 0
+    weight: Integer = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -106,11 +106,11 @@ class Affinity(Wire, frozen=True):
 
 
 class TopologySpreadConstraint(Wire, frozen=True):
-    max_skew: int
+    max_skew: Integer
     topology_key: str
     when_unsatisfiable: str
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Integer | None = None
     match_label_keys: tuple[str, ...] = ()
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
@@ -122,8 +122,8 @@ class ContainerResources(Wire, frozen=True):
 
 
 class ContainerPort(Wire, frozen=True):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Integer = 0
+    host_port: Integer = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
@@ -177,11 +177,11 @@ class PodSpec(Wire, frozen=True):
     volumes: tuple[Volume, ...] = ()
     resources: ContainerResources | None = None
     overhead: dict[str, str | int | float] | None = None
-    priority: int | None = None
+    priority: Integer | None = None
     priority_class_name: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[dict[str, str], ...] = ()
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Integer | None = None
     restart_policy: str = "Always"
 
 

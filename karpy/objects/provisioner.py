@@ -12,7 +12,7 @@ from typing import Any
 from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
-from karpy.objects.meta import ObjectMeta, Wire, decode, describe
+from karpy.objects.meta import Integer, ObjectMeta, Wire, decode, describe
 from karpy.objects.nodepool import (
     WHEN_EMPTY,
     WHEN_EMPTY_OR_UNDERUTILIZED,
@@ -54,9 +54,9 @@ class _Spec(Wire, frozen=True):
     provider: dict[str, Any] | None = None
     provider_ref: _ProviderRef | None = None
     limits: _Limits | None = None
-    weight: int | None = None
-    ttl_seconds_after_empty: int | None = None
-    ttl_seconds_until_expired: int | None = None
+    weight: Integer | None = None
+    ttl_seconds_after_empty: Integer | None = None
+    ttl_seconds_until_expired: Integer | None = None
     consolidation: _Consolidation | None = None
 
 

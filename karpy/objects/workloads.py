@@ -1,11 +1,17 @@
-"""What surrounds pods: DaemonSets, and budgets that limit their disruption."""
+"""What surrounds pods: namespaces, DaemonSets, and budgets that limit their disruption."""
 
 from __future__ import annotations
 
-from karpy.objects.meta import ObjectMeta, Wire
+from karpy.objects.meta import Integer, ObjectMeta, Wire
 from karpy.objects.pod import LabelSelector, Pod, PodSpec
 
-__all__ = ["DaemonSet", "PodDisruptionBudget"]
+__all__ = ["DaemonSet", "Namespace", "PodDisruptionBudget"]
+
+
+class Namespace(Wire, frozen=True):
+    """A namespace, of which only the labels matter."""
+
+    metadata: ObjectMeta
 
 
 class _TemplateMeta(Wire, frozen=True):
@@ -39,13 +45,13 @@ class DaemonSet(Wire, frozen=True):
 
 class PodDisruptionBudgetSpec(Wire, frozen=True):
     selector: LabelSelector | None = None
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Integer | str | None = None
+    max_unavailable: Integer | str | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
 
 class PodDisruptionBudgetStatus(Wire, frozen=True):
-    disruptions_allowed: int = 0
+    disruptions_allowed: Integer = 0
 
 
 class PodDisruptionBudget(Wire, frozen=True):

@@ -20,7 +20,7 @@ from karpy.objects.pod import Pod
 from karpy.objects.provisioner import provisioner_to_pool
 from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
+from karpy.objects.workloads import DaemonSet, Namespace, PodDisruptionBudget
 from karpy.resources import Resources
 from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import InvalidPool, NodeView, Snapshot, Storage
@@ -110,19 +110,21 @@ class ClusterState:
 
     def apply(self, event: WatchEvent) -> None:
         """Take in one event (its object is raw JSON). O(1); unreadable objects are remembered in `unreadable` and skipped."""
-        metadata = event.object["metadata"]
-        name = metadata["name"]
-        key = f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
+        key = _key(event.object)
         gone = event.type is EventType.DELETED
         with self._lock:
             self._version += 1
             self._snapshot = None
             try:
+                if not key:
+                    raise InvalidObject("found nothing", path="metadata.name", accepted="text that is not empty")
                 self._take(event.kind, key, None if gone else event.object)
                 self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
                 self._take(event.kind, key, None)
-                self._unreadable[event.kind, key] = error
+                self._unreadable[event.kind, key] = (
+                    error if error.object_name else error.at(object_name=_named(event, key))
+                )
 
     def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
         """Only these objects of ``kind`` exist: drop claims that were taken in when they were created and are gone since.
@@ -150,7 +152,7 @@ class ClusterState:
             store, type_ = self._plain[kind]
             _put(store, key, None if raw is None else decode(raw, type_))
         elif kind == kinds.NAMESPACE:
-            _put(self._namespaces, key, None if raw is None else dict(raw["metadata"].get("labels") or {}))
+            _put(self._namespaces, key, None if raw is None else decode(raw, Namespace).metadata.labels or {})
         else:
             self._resolved_pools = None
             # A Provisioner with an inline provider is a pool and its own node class.
@@ -379,6 +381,21 @@ class ClusterState:
         if not fitting:
             return pool
         return attrs.evolve(pool, node_class=next((ref for ref in fitting if ref in self._node_classes), fitting[0]))
+
+
+def _key(raw: Any) -> str:
+    """``namespace/name`` of a raw object, or its name alone; empty when it has none that can be read."""
+    metadata = raw.get("metadata") if isinstance(raw, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return ""
+    namespace, name = metadata.get("namespace") or "", metadata.get("name")
+    if not (isinstance(name, str) and isinstance(namespace, str)):
+        return ""
+    return f"{namespace}/{name}" if namespace and name else name
+
+
+def _named(event: WatchEvent, key: str) -> str:
+    return f"{event.kind.kind}/{key}" if key else f"{event.kind.kind} without a name"
 
 
 def _order(view: NodeView) -> tuple[bool, str, str]:
