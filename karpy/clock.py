@@ -11,7 +11,7 @@ import functools
 import time
 from typing import Protocol
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
 __all__ = ["Clock", "SystemClock", "format_time", "parse_time"]
 
@@ -58,5 +58,5 @@ def parse_time(text: str) -> float:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:  # a time of nobody's zone would be another one on every machine
-        raise InvalidObject(f"{text!r} is not a time", accepted='a time such as "2026-01-05T09:00:00Z"')
+        raise InvalidObject(f"{shown(text)} is not a time", accepted='a time such as "2026-01-05T09:00:00Z"')
     return (found - _EPOCH).total_seconds()

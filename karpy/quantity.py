@@ -13,7 +13,7 @@ import re
 
 import attrs
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
 __all__ = ["Format", "Quantity", "parse_milli", "parse_units"]
 
@@ -25,7 +25,6 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _SUFFIX_OF_DECIMAL = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _SUFFIX_OF_BINARY = ["", *_BINARY]
-_LONG = 80
 _ACCEPTED = 'a quantity such as "100m", "1.5", "2Gi" or "1e3"'
 _MAX_EXPONENT = 1_000  # far beyond any quantity; bounds the work that a hostile manifest can ask for
 _MAX_DIGITS = 1_000
@@ -90,9 +89,9 @@ class Quantity:
 def _parse(text: str) -> Quantity:
     parts = _PARTS.fullmatch(text)
     if parts is None or not text:
-        raise InvalidObject(f"{_shown(text)} is not a quantity", accepted=_ACCEPTED)
+        raise InvalidObject(f"{shown(text)} is not a quantity", accepted=_ACCEPTED)
     if len(text) > _MAX_DIGITS:
-        raise InvalidObject(f"{_shown(text)} is out of range", accepted=_ACCEPTED)
+        raise InvalidObject(f"{shown(text)} is out of range", accepted=_ACCEPTED)
     sign, whole, fraction, suffix = parts[1], parts[2], parts[3] or "", parts[4]
     if suffix in _BINARY:
         return _binary(text, sign, whole, fraction, _BINARY[suffix])
@@ -100,7 +99,7 @@ def _parse(text: str) -> Quantity:
         return _decimal(text, sign, whole, fraction, _DECIMAL[suffix], Format.DECIMAL_SI)
     exponent = int(suffix[1:])
     if abs(exponent) > _MAX_EXPONENT:
-        raise InvalidObject(f"{_shown(text)} is out of range", accepted=_ACCEPTED)
+        raise InvalidObject(f"{shown(text)} is out of range", accepted=_ACCEPTED)
     return _decimal(text, sign, whole, fraction, exponent, Format.DECIMAL_EXPONENT)
 
 
@@ -161,7 +160,3 @@ def parse_milli(text: str | float) -> int:
 
 def _within_64_bits(amount: int) -> int:
     return max(-MAX_INT64 - 1, min(MAX_INT64, amount))
-
-
-def _shown(text: str) -> str:
-    return repr(text) if len(text) <= _LONG else f"{text[:_LONG]!r}…"

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from karpy import labels
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
 __all__ = ["Conflict", "Operator", "Requirement", "Requirements"]
 
@@ -101,7 +101,7 @@ class Requirement:
             kind = Operator(operator)
         except ValueError:
             raise InvalidObject(
-                f"unknown operator {operator!r} for key {key!r}",
+                f"unknown operator {shown(operator)} for key {shown(key)}",
                 path="operator",
                 accepted=", ".join(member.value for member in Operator),
             ) from None
@@ -117,9 +117,9 @@ class Requirement:
     def _bounded(cls, key: str, kind: Operator, values: Sequence[str], min_values: int | None) -> Requirement:
         bound = as_integer(values[0]) if len(values) == 1 else None
         if bound is None:
-            found = ", ".join(repr(value) for value in values) or "nothing"
+            found = ", ".join(shown(value) for value in values[:_SHOWN]) or "nothing"
             raise InvalidObject(
-                f"operator {kind.value} of key {key!r} got {found}", path="values", accepted="exactly one integer"
+                f"operator {kind.value} of key {shown(key)} got {found}", path="values", accepted="exactly one integer"
             )
         if kind is Operator.GT:
             return cls.at_least(key, bound + 1, min_values)

@@ -7,21 +7,23 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 from msgspec import inspect
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, plain, shown
 
-__all__ = ["complaint", "describe", "shown", "text_complaint", "without_nulls"]
+__all__ = ["complaint", "depth_complaint", "describe", "text_complaint", "without_nulls"]
 
-_LONG = 80
+_DEEP = 200
+_NAMED = 4  # so many steps of the path to something that is nested too deeply are told
 _AT = re.compile(r"^(.*?)(?: - at `(?:(key)` in `)?\$?(.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _EXPECTED = re.compile(r"^Expected `([^`]+)`(?:, got `([^`]+)`)?(.*)$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `([^`]+)`$")
+_FIELD = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _WORDS: Final = {
     "str": "text",
     "int": "an integer",
@@ -57,6 +59,22 @@ def text_complaint(raw: Any) -> InvalidObject:
     return InvalidObject(f"found {shown(text)}", path=path, object_name=describe(raw), accepted="Unicode text")
 
 
+def depth_complaint(raw: Any) -> InvalidObject:
+    """What to say when ``raw`` is nested deeper than anything that is meant."""
+    path, stack = "", [("", 0, raw)]
+    while stack:
+        path, depth, value = stack.pop()
+        if depth > _DEEP:
+            break
+        stack += [(_below(path, step) if depth < _NAMED else path, depth + 1, inner) for step, inner in _entries(value)]
+    return InvalidObject(
+        "found a value that is nested too deeply",
+        path=path,
+        object_name=describe(raw),
+        accepted=f"at most {_DEEP} levels",
+    )
+
+
 def describe(raw: Any) -> str:
     """``Kind/namespace/name`` of a raw object, as far as it says."""
     if not isinstance(raw, Mapping):
@@ -68,24 +86,7 @@ def describe(raw: Any) -> str:
         named.get("namespace"),
         named.get("name") or named.get("generateName"),
     )
-    parts = (
-        part.encode(errors="replace").decode() for part in (kind, namespace, name) if isinstance(part, str) and part
-    )
-    return "/".join(parts)
-
-
-def shown(value: Any) -> str:
-    """The value as a complaint shows it: on one line, and never long."""
-    if value is None:
-        return "null"
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "a list"
-    if isinstance(value, int) and value.bit_length() > _LONG:
-        return "an integer of more than 64 bits"
-    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
+    return "/".join(plain(part) for part in (kind, namespace, name) if isinstance(part, str) and part)
 
 
 def without_nulls(raw: Any, type_: Any) -> Any:
@@ -156,13 +157,24 @@ def _type_name(value: Any) -> str:
 
 
 def _broken_texts(raw: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(raw, str):
+        if raw.encode(errors="replace").decode() != raw:
+            yield path, raw
+        return
+    for step, inner in _entries(raw):
+        if isinstance(step, str):
+            yield from _broken_texts(step, path)
+        yield from _broken_texts(inner, _below(path, step))
+
+
+def _entries(raw: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(raw, Mapping):
-        for key, value in raw.items():
-            place = f"{path}.{key}" if path else key
-            yield from _broken_texts(key, path)
-            yield from _broken_texts(value, place)
-    elif isinstance(raw, list | tuple):
-        for index, value in enumerate(raw):
-            yield from _broken_texts(value, f"{path}[{index}]")
-    elif isinstance(raw, str) and raw.encode(errors="replace").decode() != raw:
-        yield path, raw
+        return raw.items()
+    return enumerate(raw) if isinstance(raw, list | tuple) else ()
+
+
+def _below(path: str, step: Any) -> str:
+    if isinstance(step, int):
+        return f"{path}[{step}]"
+    name = step if _FIELD.fullmatch(step) else f"[{shown(step)}]"
+    return f"{path}.{name}" if path and name == step else f"{path}{name}"

@@ -7,13 +7,14 @@ text, keys become text. A key that is written twice is refused, since one of the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import yaml
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, plain, shown
 from karpy.objects.meta import describe
 from karpy.objects.misplaced import misplaced
 
@@ -56,6 +57,11 @@ def read_manifests(text: str, source: str, schemas: Schemas | None = None) -> Ma
     Keys of kinds that ``schemas`` knows are checked: one that is misspelt or stands in the wrong place is a problem that says
     where it belongs. A document that cannot be used never hides the others, unless the text after it cannot be parsed.
     """
+    if _levels(text) > _DEEPEST:  # a parser written in C would take the whole process down
+        deep = InvalidObject(
+            "found values nested too deeply", object_name=source, accepted=f"at most {_DEEPEST} levels"
+        )
+        return Manifests((), (deep,))
     objects: list[Mapping[str, Any]] = []
     problems: list[InvalidObject] = []
     try:
@@ -71,6 +77,20 @@ def read_manifests(text: str, source: str, schemas: Schemas | None = None) -> Ma
     return Manifests(tuple(objects), tuple(problems))
 
 
+_BRACKET = re.compile(r"[\[\]{}]")
+_INDENTED = re.compile(r"^(?: |- |\? )+", re.MULTILINE)
+_DEEPEST = 300
+
+
+def _levels(text: str) -> int:
+    """How deep the text may nest at the most: by its brackets, or by how far its lines are indented."""
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(text):
+        depth = depth + 1 if bracket[0] in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return max(deepest, max((len(line[0]) // 2 for line in _INDENTED.finditer(text)), default=0))
+
+
 def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
     """The documents that are not empty, each with its place in words."""
     if text.lstrip().startswith("{"):
@@ -78,7 +98,10 @@ def _documents(text: str, source: str) -> Iterator[tuple[str, Any]]:
         if whole is not None:
             yield source, whole
             return
-    loader = _Loader(text)
+    try:
+        loader = _Loader(text)
+    except UnicodeError:
+        raise InvalidObject("found text that is not Unicode", object_name=source, accepted=_FORM) from None
     try:
         number = 0
         while loader.check_node():
@@ -100,6 +123,14 @@ def _construct(loader: _Loader, node: yaml.Node, where: str) -> Any:
         return loader.construct_document(node)
     except InvalidObject as error:
         raise error.at(object_name=where) from None
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+    ) as error:  # of the loader, for what a tag does not allow
+        problem = f"found a value that is not of its type ({plain(str(error))})"
+        raise InvalidObject(problem, object_name=where, accepted=_FORM) from None
 
 
 def _json(text: str) -> Any:
@@ -152,7 +183,7 @@ def _found(value: Any) -> str:
         return "nothing"
     if isinstance(value, Mapping | list):
         return "a list" if isinstance(value, list) else "an object"
-    return f"{value!r}"
+    return shown(value)
 
 
 def _one_line(error: yaml.YAMLError) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from karpy.clock import format_time, parse_time
 from karpy.errors import InvalidObject
-from karpy.objects.complaints import complaint, describe, text_complaint, without_nulls
+from karpy.objects.complaints import complaint, depth_complaint, describe, text_complaint, without_nulls
 
 __all__ = [
     "Condition",
@@ -178,7 +178,7 @@ def decode(data: Mapping[str, Any] | bytes, type_: type[T]) -> T:
     except msgspec.DecodeError as error:
         raise InvalidObject(f"not JSON: {error}", accepted="a JSON object") from None
     except RecursionError:
-        raise InvalidObject("it is nested too deeply", object_name=describe(data), accepted="fewer levels") from None
+        raise depth_complaint(data) from None
 
 
 def _decode_again(data: Mapping[str, Any] | bytes, type_: type[T]) -> T:
@@ -193,6 +193,8 @@ def _decode_again(data: Mapping[str, Any] | bytes, type_: type[T]) -> T:
         raise complaint(error, bare) from None
     except UnicodeError:
         raise text_complaint(bare) from None
+    except RecursionError:
+        raise depth_complaint(bare) from None
 
 
 def to_wire(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from karpy import labels
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 from karpy.objects.duration import parse_duration, parse_optional_duration
 from karpy.objects.kinds import NODE_POOL, Kind
 from karpy.objects.meta import Condition, Integer, ObjectMeta, Wire, decode, describe, find_condition
@@ -232,7 +232,7 @@ def _consolidation(wire: _WireDisruption) -> tuple[str, float | None]:
     policy = wire.consolidation_policy or WHEN_EMPTY_OR_UNDERUTILIZED
     if policy not in POLICIES:
         raise InvalidObject(
-            f"unknown policy {policy!r}", path="spec.disruption.consolidationPolicy", accepted=", ".join(POLICIES)
+            f"unknown policy {shown(policy)}", path="spec.disruption.consolidationPolicy", accepted=", ".join(POLICIES)
         )
     if policy == WHEN_UNDERUTILIZED:  # v1beta1's name for the same thing
         policy = WHEN_EMPTY_OR_UNDERUTILIZED

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -219,7 +220,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         try:
             return pod_requests(self.spec, self.status)
         except InvalidObject as error:
-            raise error.at(path="spec", object_name=f"Pod/{self.key}") from None
+            raise (_misread(self) or error).at(object_name=f"Pod/{self.key}") from None
 
     @property
     def is_terminal(self) -> bool:
@@ -304,6 +305,39 @@ def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Resources:
     if spec.overhead:
         needed = needed + Resources.parse(spec.overhead)
     return needed + {PODS: 1}
+
+
+def _misread(pod: Pod) -> InvalidObject | None:
+    """The first amount that cannot be read, by its whole path. Sought only once it is known that there is one."""
+    for path, amounts in _amounts(pod.spec, pod.status):
+        try:
+            Resources.parse(amounts or {})
+        except InvalidObject as error:
+            return error.at(path=path)
+    return None
+
+
+def _amounts(spec: PodSpec, status: PodStatus) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+    """Every list of resources of a pod."""
+    yield "spec.overhead", spec.overhead
+    for path, resources in (
+        ("spec", spec.resources),
+        *((f"spec.containers[{i}]", each.resources) for i, each in enumerate(spec.containers)),
+        *((f"spec.initContainers[{i}]", each.resources) for i, each in enumerate(spec.init_containers)),
+        *((f"status.containerStatuses[{i}]", each.resources) for i, each in enumerate(status.container_statuses)),
+        *(
+            (f"status.initContainerStatuses[{i}]", each.resources)
+            for i, each in enumerate(status.init_container_statuses)
+        ),
+    ):
+        if resources is not None:
+            yield f"{path}.resources.requests", resources.requests
+            yield f"{path}.resources.limits", resources.limits
+    for path, held in (
+        *((f"status.containerStatuses[{i}]", each) for i, each in enumerate(status.container_statuses)),
+        *((f"status.initContainerStatuses[{i}]", each) for i, each in enumerate(status.init_container_statuses)),
+    ):
+        yield f"{path}.allocatedResources", held.allocated_resources
 
 
 def _with_limits(resources: ContainerResources) -> Resources:

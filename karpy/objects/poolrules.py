@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from karpy import labels
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.labelsyntax import KEY_FORM, VALUE_FORM, is_label_key, is_label_value
@@ -19,6 +19,7 @@ from karpy.taints import EFFECTS, Taint
 
 __all__ = ["pool_problems", "requirement_problems"]
 
+_SHOWN = 10  # values of a list that a complaint repeats
 _NOT_OWN = "any label but the one that names the pool"
 
 
@@ -91,11 +92,11 @@ def _label_problems(pool: NodePool, spec: LabelSpec, path: str) -> Iterator[Inva
         if key == labels.PROVISIONER_NAME and value == pool.name:
             continue  # karpy's own mark on what was read from a Provisioner
         if key == labels.NODEPOOL:
-            yield _problem(f"{path}[{key!r}]", key, _NOT_OWN)
+            yield _problem(f"{path}[{shown(key)}]", key, _NOT_OWN)
         else:
-            yield from _key_problems(key, spec, f"{path}[{key!r}]")
+            yield from _key_problems(key, spec, f"{path}[{shown(key)}]")
         if not is_label_value(value):
-            yield _problem(f"{path}[{key!r}]", value, VALUE_FORM)
+            yield _problem(f"{path}[{shown(key)}]", value, VALUE_FORM)
 
 
 def _taint_problems(taints: Sequence[Taint], path: str, seen: set[tuple[str, str]]) -> Iterator[InvalidObject]:
@@ -112,5 +113,6 @@ def _taint_problems(taints: Sequence[Taint], path: str, seen: set[tuple[str, str
         seen.add((taint.key, taint.effect))
 
 
-def _problem(path: str, found: object, accepted: str) -> InvalidObject:
-    return InvalidObject(f"found {found!r}", path=path, accepted=accepted)
+def _problem(path: str, found: str | list[str], accepted: str) -> InvalidObject:
+    told = shown(found) if isinstance(found, str) else f"[{', '.join(shown(value) for value in found[:_SHOWN])}]"
+    return InvalidObject(f"found {told}", path=path, accepted=accepted)

@@ -123,7 +123,7 @@ def _read(pod: Pod, volumes: PodVolumes, spec_of_labels: LabelSpec, namespaces: 
         refusal = _refusal(pod.spec, spec_of_labels)
         return refusal or attrs.evolve(constraints_of(pod, namespaces), volumes=volumes.alternatives)
     except InvalidObject as error:
-        return str(error)
+        return str(error.at(path="spec"))
 
 
 def _refusal(spec: PodSpec, spec_of_labels: LabelSpec) -> str | None:

@@ -192,15 +192,17 @@ def _alternatives(spec: PodSpec, selector: list[Requirement]) -> tuple[Requireme
         possible = [term for term in terms if term and _contradiction((*selector, *term)) is None]
     if not possible:
         found = (_contradiction((*selector, *term)) for term in terms)
-        raise InvalidObject(next(filter(None, found), "the node affinity has no term that a node can meet"))
+        path = "affinity.nodeAffinity" if affinity is not None else "nodeSelector"
+        problem = next(filter(None, found), "the node affinity has no term that a node can meet")
+        raise InvalidObject(problem, path=path, accepted="at least one term that some node could meet")
     return tuple(Requirements(term) for term in possible)
 
 
 def _parse(term: NodeSelectorTerm) -> list[Requirement]:
-    return [
-        Requirement.parse(expression.key, expression.operator, expression.values)
-        for expression in term.match_expressions
-    ]
+    try:
+        return [Requirement.parse(each.key, each.operator, each.values) for each in term.match_expressions]
+    except InvalidObject as error:
+        raise error.at(path="affinity.nodeAffinity") from None
 
 
 def _contradiction(wanted: Iterable[Requirement]) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, plain
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import ObjectMeta, decode
@@ -122,9 +122,9 @@ class ClusterState:
                 self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
                 self._take(event.kind, key, None)
-                self._unreadable[event.kind, key] = (
-                    error if error.object_name else error.at(object_name=_named(event, key))
-                )
+                # Items of lists do not say of what kind they are; the event does.
+                named = f"{event.kind.kind}/{plain(key)}" if key else f"{event.kind.kind} without a name"
+                self._unreadable[event.kind, key] = error.at(object_name=named)
 
     def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
         """Only these objects of ``kind`` exist: drop claims that were taken in when they were created and are gone since.
@@ -394,10 +394,6 @@ def _key(raw: Any) -> str:
     return f"{namespace}/{name}" if namespace and name else name
 
 
-def _named(event: WatchEvent, key: str) -> str:
-    return f"{event.kind.kind}/{key}" if key else f"{event.kind.kind} without a name"
-
-
 def _order(view: NodeView) -> tuple[bool, str, str]:
     """Initialized machines first, then by name; a node and a claim may have the same one."""
     return (not view.is_initialized, view.name, view.claim.name if view.claim is not None else "")
@@ -407,7 +403,7 @@ def _read_pool(kind: Kind, name: str, raw: Mapping[str, Any]) -> NodePool | Inva
     try:
         return _POOL_READERS[kind](raw)
     except InvalidObject as error:
-        return InvalidPool(name, kind, raw, error)
+        return InvalidPool(name, kind, raw, error.at(object_name=f"{kind.kind}/{plain(name)}"))
 
 
 def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
