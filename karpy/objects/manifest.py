@@ -143,7 +143,8 @@ def _json(text: str) -> Any:
 
 def _unfold(document: Any, where: str) -> Iterator[tuple[str, Any]]:
     """The document, or the items of the list that it is."""
-    if isinstance(document, Mapping) and str(document.get("kind", "")).endswith("List"):
+    kind = document.get("kind") if isinstance(document, Mapping) else None
+    if isinstance(kind, str) and kind.endswith("List"):
         items = document.get("items")
         if isinstance(items, list):
             for index, item in enumerate(items):

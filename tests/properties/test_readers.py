@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
+from karpy.cloud.instancetype import Catalog
 from karpy.disruption.engine import next_command
 from karpy.errors import InvalidObject, plain
 from karpy.lifecycle.nodeclaim import next_step
@@ -36,7 +37,7 @@ from karpy.scheduling.constraints import constraints_of
 from karpy.scheduling.scheduler import solve
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
-from karpy.testing import START, make_catalog, make_claim, make_machine, make_node, make_nodepool, make_pod
+from karpy.testing import START, make_claim, make_instance_types, make_machine, make_node, make_nodepool, make_pod
 
 Json = Any
 Path = tuple[str | int, ...]
@@ -280,6 +281,7 @@ def objects_around() -> list[tuple[Kind, Json]]:
 
 
 AROUND = objects_around()
+TYPES = make_instance_types()
 
 
 def state_with(*more: tuple[Kind, Json]) -> ClusterState:
@@ -292,7 +294,7 @@ def state_with(*more: tuple[Kind, Json]) -> ClusterState:
 def decide(state: ClusterState) -> tuple[set[str], set[str]]:
     """Ask everything that decides; returns the pods that get a place, and those that get none."""
     snapshot = state.snapshot()
-    catalog = make_catalog(snapshot)
+    catalog = Catalog({pool.name: TYPES for pool in snapshot.pools})
     plan = solve(snapshot, catalog)
     str(plan.launches), str(plan.unschedulable)
     next_command(snapshot, catalog, now=START)
