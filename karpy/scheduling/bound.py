@@ -6,6 +6,7 @@ much of it is needed, bounds the price from below; the dearest resource counts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from karpy.cloud.instancetype import Price
@@ -20,7 +21,7 @@ def price_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Pri
     for template in templates:
         columns = template.columns
         for priced, bit in columns.choice(template.requirements).by_price:
-            if not bit & template.base.mask:
+            if not bit & template.base.mask or math.isinf(priced.price):
                 continue
             room = columns.types[bit.bit_length() - 1].allocatable
             for name in needed:
