@@ -21,13 +21,16 @@ def _rules(*pairs: tuple[str, str]) -> Rules:
 _OWN_DOMAIN = "({0}.find('^([^/]+)') == 'karpenter.sh' || {0}.find('^([^/]+)').endsWith('.karpenter.sh'))"
 _NOT_RESERVED = f"{{0}} in [{{1}}] || !{_OWN_DOMAIN}"
 _CAPACITY_TYPE, _NODEPOOL = "'karpenter.sh/capacity-type'", "'karpenter.sh/nodepool'"
+# What karpy itself puts on the claims of a Provisioner: its name, and that it is its own node class.
+_PROVISIONER = "'karpenter.sh/provisioner-name', 'karpenter.sh/provisioner'"
 
 
 def key_rules(*, pool: bool) -> Rules:
     """Of the key of a requirement. A claim may name the pool that it is of, a pool may not."""
+    allowed = [_CAPACITY_TYPE, _NODEPOOL] if pool else [_CAPACITY_TYPE, _NODEPOOL, _PROVISIONER]
     rules = [
         (
-            _NOT_RESERVED.format("self", f"{_CAPACITY_TYPE}, {_NODEPOOL}"),
+            _NOT_RESERVED.format("self", ", ".join(allowed)),
             'labels of "karpenter.sh" are reserved, but for the capacity type',
         ),
         ("self != 'kubernetes.io/hostname'", 'label "kubernetes.io/hostname" is restricted'),

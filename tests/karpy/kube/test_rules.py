@@ -217,9 +217,10 @@ def test_requirements(server: ApiServer, entry: Json, accepted: bool) -> None:
 
 @pytest.mark.core("CORE-729", "CORE-734")
 def test_a_claim_may_say_which_pool_it_is_of_and_a_pool_may_not(server: ApiServer) -> None:
-    named = [selector("karpenter.sh/nodepool", "In", "p")]
-    assert not is_accepted(server, pool_of({"requirements": named}))
-    assert is_claim_accepted(server, claim_of(requirements=named))
+    for label in ("karpenter.sh/nodepool", "karpenter.sh/provisioner-name", "karpenter.sh/provisioner"):
+        named = [selector(label, "In", "p")]
+        assert not is_accepted(server, pool_of({"requirements": named}))
+        assert is_claim_accepted(server, claim_of(requirements=named))
 
 
 @pytest.mark.core("CORE-734")
