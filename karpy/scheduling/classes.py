@@ -139,4 +139,6 @@ def _refusal(spec: PodSpec, spec_of_labels: LabelSpec) -> str | None:
         for expression in term.match_expressions:
             if spec_of_labels.is_restricted(expression.key):
                 return f'label "{expression.key}" is restricted; it cannot be used in a node affinity'
+            if expression.operator == "In" and not expression.values:  # else it would read as: without the label
+                return f'node affinity on "{expression.key}" with operator In needs at least one value'
     return None
