@@ -16,7 +16,7 @@ from karpy.scheduling.ports import HostPort, host_ports
 from karpy.scheduling.selectors import PodSelector, pod_selector
 from karpy.taints import PREFER_NO_SCHEDULE, Toleration
 
-__all__ = ["AffinityTerm", "Constraints", "Namespaces", "SpreadTerm", "affinity_terms", "constraints_of"]
+__all__ = ["AffinityTerm", "Constraints", "Namespaces", "SpreadTerm", "affinity_terms", "constraints_of", "kept_apart"]
 
 _BEARS_PREFERENCE = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
 _SOFT = "ScheduleAnyway"
@@ -177,6 +177,14 @@ def constraints_of(pod: Pod, namespaces: Namespaces | None = None) -> Constraint
         anti_affinity=about(anti=True, weighted=False),
         soft_anti_affinity=about(anti=True, weighted=True),
         ports=host_ports(spec),
+    )
+
+
+def kept_apart(pod: Pod, namespaces: Namespaces | None = None) -> Constraints:
+    """Only the required anti-affinity of a pod that runs already. Where it may run is settled, so that is not even read."""
+    apart = [term for weight, term in affinity_terms(pod.spec, anti=True) if weight is None]
+    return Constraints(
+        selected=Requirements(), anti_affinity=tuple(_affinity_term(term, pod, namespaces or {}) for term in apart)
     )
 
 

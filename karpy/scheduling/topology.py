@@ -14,7 +14,7 @@ from karpy.objects.pod import Pod
 from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.claims import Template
 from karpy.scheduling.classes import ReadPod
-from karpy.scheduling.constraints import AffinityTerm, Constraints, SpreadTerm, constraints_of
+from karpy.scheduling.constraints import AffinityTerm, Constraints, SpreadTerm, kept_apart
 from karpy.scheduling.instances import bits
 from karpy.state.snapshot import NodeView, Snapshot
 from karpy.taints import Taint, untolerated
@@ -233,7 +233,7 @@ class Topology:
     def _count(self, snapshot: Snapshot, batch: Mapping[str, Constraints]) -> None:
         """Count the pods that run already, and the anti-affinities that they have."""
         keeping_apart = [
-            (view, pod, constraints_of(pod, snapshot.namespaces))
+            (view, pod, kept_apart(pod, snapshot.namespaces))
             for view in snapshot.nodes
             for pod in view.pods
             if _keeps_apart(pod) and _counts(pod, batch)
