@@ -11,7 +11,7 @@ import functools
 import time
 from typing import Protocol
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
 __all__ = ["Clock", "SystemClock", "format_time", "parse_time"]
 
@@ -29,6 +29,9 @@ class SystemClock:
 
     def now(self) -> float:
         return time.time()
+
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def format_time(seconds: float) -> str:
@@ -51,6 +54,9 @@ def parse_time(text: str) -> float:
     60.0
     """
     try:
-        return dt.datetime.fromisoformat(text).timestamp()
+        found = dt.datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidObject(f"{text!r} is not a time", accepted='a time such as "2026-01-05T09:00:00Z"') from None
+        found = None
+    if found is None or found.tzinfo is None:  # a time of nobody's zone would be another one on every machine
+        raise InvalidObject(f"{shown(text)} is not a time", accepted='a time such as "2026-01-05T09:00:00Z"')
+    return (found - _EPOCH).total_seconds()

@@ -34,7 +34,12 @@ __all__ = [
     "PluginError",
     "ProviderError",
     "Throttled",
+    "plain",
+    "shown",
 ]
+
+
+_LONG = 80
 
 
 class KarpyError(Exception):
@@ -64,6 +69,29 @@ class InvalidObject(KarpyError, ValueError):
         return InvalidObject(
             self.problem, path=joined, object_name=object_name or self.object_name, accepted=self.accepted
         )
+
+
+def plain(text: str) -> str:
+    """A name as a complaint shows it: as it is, unless it is long or has letters that cannot be shown."""
+    text = text if text.isprintable() else ascii(text)[1:-1]
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
+
+
+def shown(value: object) -> str:
+    """A value as a complaint shows it: on one line, never long.
+
+    >>> shown("a" * 100) == "'" + "a" * 79 + "…", shown([1, 2]), shown(None)
+    (True, 'a list', 'null')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, int) and value.bit_length() > _LONG:
+        return "an integer of more than 64 bits"
+    return plain(repr(value))
 
 
 class ProviderError(KarpyError):

@@ -13,7 +13,7 @@ import re
 
 import attrs
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
 __all__ = ["Format", "Quantity", "parse_milli", "parse_units"]
 
@@ -27,6 +27,8 @@ _SUFFIX_OF_DECIMAL = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _SUFFIX_OF_BINARY = ["", *_BINARY]
 _ACCEPTED = 'a quantity such as "100m", "1.5", "2Gi" or "1e3"'
 _MAX_EXPONENT = 1_000  # far beyond any quantity; bounds the work that a hostile manifest can ask for
+_MAX_DIGITS = 1_000
+_MAX_BITS = 3_000  # fewer digits than _MAX_DIGITS
 _FAST_DIGITS = 18  # so many decimal digits always fit 64 bits
 
 
@@ -58,7 +60,11 @@ class Quantity:
         Raises:
             InvalidObject: the API server would refuse it too.
         """
-        return _parse(text if isinstance(text, str) else str(text))
+        if isinstance(text, str):
+            return _parse(text)
+        if isinstance(text, int) and text.bit_length() > _MAX_BITS:
+            raise InvalidObject("an integer that long is out of range", accepted=_ACCEPTED)
+        return _parse(str(text))
 
     @property
     def value(self) -> int:
@@ -83,7 +89,9 @@ class Quantity:
 def _parse(text: str) -> Quantity:
     parts = _PARTS.fullmatch(text)
     if parts is None or not text:
-        raise InvalidObject(f"{text!r} is not a quantity", accepted=_ACCEPTED)
+        raise InvalidObject(f"{shown(text)} is not a quantity", accepted=_ACCEPTED)
+    if len(text) > _MAX_DIGITS:
+        raise InvalidObject(f"{shown(text)} is out of range", accepted=_ACCEPTED)
     sign, whole, fraction, suffix = parts[1], parts[2], parts[3] or "", parts[4]
     if suffix in _BINARY:
         return _binary(text, sign, whole, fraction, _BINARY[suffix])
@@ -91,7 +99,7 @@ def _parse(text: str) -> Quantity:
         return _decimal(text, sign, whole, fraction, _DECIMAL[suffix], Format.DECIMAL_SI)
     exponent = int(suffix[1:])
     if abs(exponent) > _MAX_EXPONENT:
-        raise InvalidObject(f"{text!r} is out of range", accepted=_ACCEPTED)
+        raise InvalidObject(f"{shown(text)} is out of range", accepted=_ACCEPTED)
     return _decimal(text, sign, whole, fraction, exponent, Format.DECIMAL_EXPONENT)
 
 
@@ -140,11 +148,15 @@ def _print_decimal(nanos: int, *, exponent_form: bool) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def parse_units(text: str | float) -> int:
-    """Whole units (bytes, counts) of a quantity, rounded up."""
-    return Quantity.parse(text).value
+    """Whole units (bytes, counts) of a quantity, rounded up; what is beyond 64 bits counts as the most that they hold."""
+    return _within_64_bits(Quantity.parse(text).value)
 
 
 @functools.lru_cache(maxsize=65_536)
 def parse_milli(text: str | float) -> int:
-    """Thousandths (milli-CPU) of a quantity, rounded up."""
-    return Quantity.parse(text).milli_value
+    """Thousandths (milli-CPU) of a quantity, rounded up; what is beyond 64 bits counts as the most that they hold."""
+    return _within_64_bits(Quantity.parse(text).milli_value)
+
+
+def _within_64_bits(amount: int) -> int:
+    return max(-MAX_INT64 - 1, min(MAX_INT64, amount))

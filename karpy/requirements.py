@@ -17,12 +17,13 @@ from typing import Any
 import attrs
 
 from karpy import labels
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
 __all__ = ["Conflict", "Operator", "Requirement", "Requirements"]
 
 _SHOWN = 5  # values that a message shows before it says "and N others"
 MAX_INT64 = 2**63 - 1
+_MAX_DIGITS = 64  # leading zeros included; a label holds no more
 
 
 class Operator(enum.Enum):
@@ -40,7 +41,8 @@ class Operator(enum.Enum):
 
 NEGATIVE = frozenset({Operator.NOT_IN, Operator.DOES_NOT_EXIST})
 """A label that is not there satisfies these."""
-_BOUNDS = frozenset({Operator.GT, Operator.LT, Operator.GTE, Operator.LTE})
+BOUNDS = frozenset({Operator.GT, Operator.LT, Operator.GTE, Operator.LTE})
+"""These compare with one integer."""
 
 
 @attrs.frozen(cache_hash=True, repr=False)
@@ -100,11 +102,11 @@ class Requirement:
             kind = Operator(operator)
         except ValueError:
             raise InvalidObject(
-                f"unknown operator {operator!r} for key {key!r}",
+                f"unknown operator {shown(operator)} for key {shown(key)}",
                 path="operator",
                 accepted=", ".join(member.value for member in Operator),
             ) from None
-        if kind in _BOUNDS:
+        if kind in BOUNDS:
             return cls._bounded(key, kind, values, min_values)
         if kind is Operator.IN:
             return cls.in_(key, *values, min_values=min_values)
@@ -114,11 +116,11 @@ class Requirement:
 
     @classmethod
     def _bounded(cls, key: str, kind: Operator, values: Sequence[str], min_values: int | None) -> Requirement:
-        bound = _as_integer(values[0]) if len(values) == 1 else None
+        bound = as_integer(values[0]) if len(values) == 1 else None
         if bound is None:
-            found = ", ".join(repr(value) for value in values) or "nothing"
+            found = ", ".join(shown(value) for value in values[:_SHOWN]) or "nothing"
             raise InvalidObject(
-                f"operator {kind.value} of key {key!r} got {found}", path="values", accepted="exactly one integer"
+                f"operator {kind.value} of key {shown(key)} got {found}", path="values", accepted="exactly one integer"
             )
         if kind is Operator.GT:
             return cls.at_least(key, bound + 1, min_values)
@@ -217,10 +219,10 @@ class Requirement:
         return f"Requirement({self})"
 
 
-def _as_integer(value: str) -> int | None:
+def as_integer(value: str) -> int | None:
     """As Go's strconv.Atoi: an optional sign and decimal digits, within 64 bits."""
     digits = value[1:] if value[:1] in ("+", "-") else value
-    if not (digits.isascii() and digits.isdigit()) or len(digits) > 30:
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > _MAX_DIGITS:
         return None
     number = int(value)
     return number if -MAX_INT64 - 1 <= number <= MAX_INT64 else None
@@ -229,7 +231,7 @@ def _as_integer(value: str) -> int | None:
 def _within(value: str, gte: int | None, lte: int | None) -> bool:
     if gte is None and lte is None:
         return True
-    number = _as_integer(value)
+    number = as_integer(value)
     return number is not None and (gte is None or number >= gte) and (lte is None or number <= lte)
 
 

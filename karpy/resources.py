@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, plain
 from karpy.quantity import Format, Quantity, parse_milli, parse_units
 
 __all__ = ["CPU", "EPHEMERAL_STORAGE", "MEMORY", "NODES", "PODS", "Resources", "format_amount", "parse_amount"]
@@ -67,7 +67,7 @@ class Resources(Mapping[str, int]):
             try:
                 amounts[name] = parse_amount(name, quantity)
             except InvalidObject as error:
-                raise error.at(path=name) from None
+                raise error.at(path=plain(name)) from None
         return cls(amounts)
 
     @property

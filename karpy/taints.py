@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -14,6 +15,7 @@ __all__ = ["DISRUPTED", "UNREGISTERED", "Taint", "Toleration", "is_ephemeral", "
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
+EFFECTS = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 
 _INTEGER = re.compile(r"^(0|-?[1-9][0-9]*)$")
 
@@ -41,7 +43,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rena
     operator: str | None = None
     value: str | None = None
     effect: str | None = None
-    toleration_seconds: int | None = None
+    toleration_seconds: Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None = None
 
     def tolerates(self, taint: Taint) -> bool:
         """The rule of ``v1.Toleration.ToleratesTaint``, with the comparison operators Gt and Lt enabled."""

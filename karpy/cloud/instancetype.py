@@ -37,11 +37,31 @@ Price = float
 """US dollars per hour."""
 
 
+_BEYOND_PRICE = 1e9
+
+
+def is_price(price: Price) -> bool:
+    """Whether it is a price that anything can be compared with: above zero, and one that could be paid.
+
+    Nothing that a cloud sells is free, so zero is a price that somebody failed to look up.
+    """
+    return 0 < price < _BEYOND_PRICE
+
+
+def _read_price(price: Any) -> Price:
+    """The price as a number; NaN when there is none."""
+    try:
+        return float(price)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 @attrs.frozen
 class Offering:
     """One way to buy an instance type: where, as what capacity, at what price, and whether it can be had now.
 
-    A price that is missing, negative or not a number is no price: such an offering is never preferred over a priced one.
+    A price that is missing (None), zero, negative or not a finite number is no price (see `is_price`): such an offering is never
+    preferred over a priced one.
 
     Bought this way the machine may be another than its type says: ``capacity_override`` has the amounts that differ,
     ``overhead_override`` stands in the place of the type's overhead.
@@ -49,7 +69,7 @@ class Offering:
 
     zone: str
     capacity_type: str
-    price: Price
+    price: Price = attrs.field(converter=_read_price)
     available: bool = True
     requirements: Requirements = attrs.field(
         default=attrs.Factory(
@@ -68,7 +88,8 @@ class Offering:
 
     @property
     def has_price(self) -> bool:
-        return math.isfinite(self.price) and self.price >= 0
+        """An overlay that takes 100 % off means what it says: paid for elsewhere."""
+        return is_price(self.price) or (self.price_overlaid and self.price == 0)
 
     @property
     def sort_price(self) -> Price:

@@ -14,6 +14,7 @@ from karpy.lifecycle.conditions import with_condition
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, readable_conditions
 from karpy.objects.nodepool import NodePool
+from karpy.objects.poolrules import pool_problems
 from karpy.objects.watchevent import WatchEvent
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
 from karpy.state.snapshot import InvalidPool
@@ -21,6 +22,7 @@ from karpy.state.snapshot import InvalidPool
 __all__ = ["PoolStatus"]
 
 VALIDATION_SUCCEEDED = "ValidationSucceeded"
+VALIDATION_FAILED = "NodePoolValidationFailed"
 NODE_CLASS_READY = "NodeClassReady"
 _ROOT = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
 _ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
@@ -64,7 +66,7 @@ class PoolStatus:
         """Conditions at once; counters, which every claim moves, at most every few seconds."""
         now = self._shared.clock.now()
         ready = self._node_class_ready(pool, provider)
-        valid = Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")
+        valid = self._validate(pool)
         conditions = with_condition(pool.conditions, valid, _ROOT, now=now)
         conditions = with_condition(conditions, ready, _ROOT, now=now)
         wait = self._counted.get(pool.name, -_COUNT_EVERY_S) + _COUNT_EVERY_S - now
@@ -80,6 +82,15 @@ class PoolStatus:
         told = f"{NODE_CLASS_READY}: {ready.reason}: {ready.message}"
         self._shared.recorder.warning(self._kind, pool.metadata, NODE_CLASS_READY, told)
         return Result(_RECHECK_S)
+
+    def _validate(self, pool: NodePool) -> Condition:
+        """Whether the pool asks for nothing that a pool may not ask for; what it does wrong is told in an event too."""
+        problems = pool_problems(pool, self._shared.clouds.labels)
+        if not problems:
+            return Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")
+        message = "; ".join(str(problem) for problem in problems)
+        self._shared.recorder.warning(self._kind, pool.metadata, VALIDATION_FAILED, message)
+        return Condition(VALIDATION_SUCCEEDED, "False", VALIDATION_FAILED, message)
 
     def _count(self, pool: NodePool) -> dict[str, Any]:
         """Capacity of the pool's machines that are not leaving; the usual resources are always there, if only as zero."""
@@ -116,12 +127,12 @@ class PoolStatus:
         meta = decode(invalid.raw["metadata"], ObjectMeta)
         message = str(invalid.error)
         known = readable_conditions((invalid.raw.get("status") or {}).get("conditions"))
-        failed = Condition(VALIDATION_SUCCEEDED, "False", "NodePoolValidationFailed", message)
+        failed = Condition(VALIDATION_SUCCEEDED, "False", VALIDATION_FAILED, message)
         conditions = with_condition(known, failed, (VALIDATION_SUCCEEDED,), now=shared.clock.now())
         if conditions != known:
             patch = conditions_patch(meta.resource_version, conditions)
             shared.kube.patch(self._kind, meta.name, patch, subresource="status")
-        shared.recorder.warning(self._kind, meta, "NodePoolValidationFailed", message)
+        shared.recorder.warning(self._kind, meta, VALIDATION_FAILED, message)
 
 
 def _pool_of_claim(event: WatchEvent) -> tuple[Request, ...]:

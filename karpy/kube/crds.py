@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from karpy.kube import rules
 from karpy.kube.buffercrd import capacity_buffer_crd
 from karpy.kube.overlay_schema import node_overlay_schema
 from karpy.kube.schemas import (
@@ -37,14 +38,18 @@ CATEGORY = "karpenter"
 
 
 def _node_pool_schema(*, beta: bool) -> Schema:
-    fields = node_spec_fields(beta=beta)
+    fields = node_spec_fields(beta=beta, pool=True)
     template = object_(
         "What the pool's nodes are like.",
         {
             "metadata": object_(
                 "What the nodes carry.",
                 {
-                    "labels": strings("Labels of the nodes.", maxLength=63, pattern=LABEL_VALUE),
+                    "labels": {
+                        **strings("Labels of the nodes.", maxLength=63, pattern=LABEL_VALUE),
+                        "maxProperties": 100,
+                        rules.RULES: rules.label_rules(),
+                    },
                     "annotations": strings("Annotations of the nodes."),
                 },
             ),
@@ -66,6 +71,7 @@ def _node_pool_schema(*, beta: bool) -> Schema:
             "replicas": number("A fixed number of nodes, kept whether pods need them or not.", minimum=0),
         },
         required=("template",),
+        **{rules.RULES: rules.POOL_SPEC},
     )
     status = object_(
         "What karpy last saw of the pool.",
@@ -89,8 +95,9 @@ def _node_claim_schema(*, beta: bool) -> Schema:
     )
     spec = object_(
         "The node that is asked for.",
-        {**node_spec_fields(beta=beta), "resources": resources},
+        {**node_spec_fields(beta=beta, pool=False), "resources": resources},
         required=("nodeClassRef", "requirements"),
+        **{rules.RULES: rules.CLAIM_SPEC},
     )
     status = object_(
         "What became of the claim.",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from karpy.kube import rules
+
 __all__ = [
     "LABEL_VALUE",
     "Schema",
@@ -91,11 +93,13 @@ def taints(description: str) -> Schema:
     return list_(description, taint)
 
 
-def requirements(operators: Sequence[str], *, min_values: bool = True) -> Schema:
+def requirements(operators: Sequence[str], *, min_values: bool = True, pool: bool = False) -> Schema:
     """A list of requirements. Without ``operators`` the schema takes any word, and leaves it to the reader to refuse it."""
+    ruled = {rules.RULES: rules.REQUIREMENTS} if operators else {}
+    key_ruled = {rules.RULES: rules.key_rules(pool=pool)} if operators else {}
     allowed = {"enum": list(operators)} if operators else {}
     properties = {
-        "key": text("The label that the requirement is about.", maxLength=316, pattern=_QUALIFIED),
+        "key": text("The label that the requirement is about.", maxLength=316, pattern=_QUALIFIED, **key_ruled),
         "operator": text("How the label's value is compared with the values.", **allowed),
         "values": list_(
             "The values to compare with. In and NotIn take several, Gt and Lt one integer, Exists and DoesNotExist none.",
@@ -111,7 +115,10 @@ def requirements(operators: Sequence[str], *, min_values: bool = True) -> Schema
         )
     item = object_("A condition on a label of the node.", properties, required=("key", "operator"))
     return list_(
-        "What the instance type, its zone and its other labels must satisfy. All must hold.", item, maxItems=100
+        "What the instance type, its zone and its other labels must satisfy. All must hold.",
+        item,
+        maxItems=100,
+        **ruled,
     )
 
 
@@ -119,15 +126,19 @@ _V1_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lt
 _BETA_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
-def node_class_ref(*, beta: bool) -> Schema:
+def node_class_ref(*, beta: bool, pool: bool) -> Schema:
+    named: Schema = {} if beta else {"minLength": 1}
     properties = {
-        "group": text("The API group of the node class.", pattern="^[^/]*$"),
-        "kind": text("The kind of the node class."),
+        "group": text("The API group of the node class.", pattern="^[^/]*$", **named),
+        "kind": text("The kind of the node class.", **named),
         "name": text("The name of the node class.", minLength=1),
         "apiVersion": text("The group and version of the node class (v1beta1)."),
     }
     required = ("name",) if beta else ("group", "kind", "name")
-    return object_("The cloud's settings for the machine: image, network, disks, identity.", properties, required)
+    fixed = {rules.RULES: rules.POOL_CLASS} if pool and not beta else {}
+    return object_(
+        "The cloud's settings for the machine: image, network, disks, identity.", properties, required, **fixed
+    )
 
 
 def kubelet() -> Schema:
@@ -155,7 +166,7 @@ def kubelet() -> Schema:
     )
 
 
-def node_spec_fields(*, beta: bool) -> dict[str, Schema]:
+def node_spec_fields(*, beta: bool, pool: bool) -> dict[str, Schema]:
     """What a NodePool's template and a NodeClaim have in common."""
     expire = text("How long a node may live before it is replaced, or Never.", pattern=_DURATION_OR_NEVER)
     if not beta:
@@ -163,8 +174,8 @@ def node_spec_fields(*, beta: bool) -> dict[str, Schema]:
     return {
         "taints": taints("Taints that the node keeps."),
         "startupTaints": taints("Taints that the node starts with and that something in the cluster takes off."),
-        "requirements": requirements(_BETA_OPERATORS if beta else _V1_OPERATORS),
-        "nodeClassRef": node_class_ref(beta=beta),
+        "requirements": requirements(_BETA_OPERATORS if beta else _V1_OPERATORS, pool=pool),
+        "nodeClassRef": node_class_ref(beta=beta, pool=pool),
         "terminationGracePeriod": text(
             "How long a drain may take before the node goes with the pods that are left.", pattern=_DURATION
         ),
@@ -195,7 +206,11 @@ def budgets() -> Schema:
         required=("nodes",),
     )
     return list_(
-        "Limits on disruption; the strictest that holds counts.", budget, maxItems=50, default=[{"nodes": "10%"}]
+        "Limits on disruption; the strictest that holds counts.",
+        budget,
+        maxItems=50,
+        default=[{"nodes": "10%"}],
+        **{rules.RULES: rules.BUDGETS},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
 __all__ = ["NEVER", "format_duration", "parse_duration", "parse_optional_duration"]
 
@@ -30,7 +30,7 @@ def parse_duration(text: str) -> float:
         return 0.0
     terms = list(_TERM.finditer(body))
     if not terms or "".join(term[0] for term in terms) != body:
-        raise InvalidObject(f"{text!r} is not a duration", accepted='a duration such as "30s", "1h30m" or "720h"')
+        raise InvalidObject(f"{shown(text)} is not a duration", accepted='a duration such as "30s", "1h30m" or "720h"')
     seconds = sum(float(term[1]) * _UNITS[term[2]] for term in terms)
     return -seconds if text.startswith("-") else seconds
 

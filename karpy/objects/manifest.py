@@ -7,13 +7,14 @@ text, keys become text. A key that is written twice is refused, since one of the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import yaml
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, plain, shown
 from karpy.objects.meta import describe
 from karpy.objects.misplaced import misplaced
 
@@ -63,6 +64,8 @@ def read_manifests(text: str, source: str, schemas: Schemas | None = None) -> Ma
     Keys of kinds that ``schemas`` knows are checked: one that is misspelt or stands in the wrong place is a problem that says
     where it belongs. A document that cannot be used never hides the others, unless the text after it cannot be parsed.
     """
+    if _levels(text) > _DEEPEST:  # a parser written in C would take the whole process down
+        return Manifests((), (_too_deep(source),))
     return _checked((pair for where, found in _documents(text, source) for pair in _unfold(found, where)), schemas)
 
 
@@ -89,6 +92,24 @@ def _checked(placed: Iterable[tuple[str, Any]], schemas: Schemas | None) -> Mani
     return Manifests(tuple(objects), tuple(problems), tuple(places))
 
 
+_BRACKET = re.compile(r"[\[\]{}]")
+_INDENTED = re.compile(r"^(?: |- |\? )+", re.MULTILINE)
+_DEEPEST = 300
+
+
+def _levels(text: str) -> int:
+    """How deep the text may nest at the most: by its brackets, or by how far its lines are indented."""
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(text):
+        depth = depth + 1 if bracket[0] in "[{" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return max(deepest, max((len(line[0]) // 2 for line in _INDENTED.finditer(text)), default=0))
+
+
+def _too_deep(source: str) -> InvalidObject:
+    return InvalidObject("found values nested too deeply", object_name=source, accepted=f"at most {_DEEPEST} levels")
+
+
 def read_document(text: str, source: str) -> Any:
     """The one document that ``text`` is, whatever it holds; None when it is empty.
 
@@ -96,6 +117,8 @@ def read_document(text: str, source: str) -> Any:
         InvalidObject: the text cannot be parsed, or is several documents.
     """
     form = "one YAML or JSON document"
+    if _levels(text) > _DEEPEST:
+        raise _too_deep(source)
     found = [document for _, document in _documents(text, source, form)]
     if len(found) > 1:
         raise InvalidObject(f"found {len(found)} documents", object_name=source, accepted=form)
@@ -109,7 +132,10 @@ def _documents(text: str, source: str, form: str = _FORM) -> Iterator[tuple[str,
         if whole is not None:
             yield source, whole
             return
-    loader = _Loader(text)
+    try:
+        loader = _Loader(text)
+    except UnicodeError:
+        raise InvalidObject("found text that is not Unicode", object_name=source, accepted=_FORM) from None
     try:
         number = 0
         while loader.check_node():
@@ -131,6 +157,14 @@ def _construct(loader: _Loader, node: yaml.Node, where: str) -> Any:
         return loader.construct_document(node)
     except InvalidObject as error:
         raise error.at(object_name=where) from None
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+    ) as error:  # of the loader, for what a tag does not allow
+        problem = f"found a value that is not of its type ({plain(str(error))})"
+        raise InvalidObject(problem, object_name=where, accepted=_FORM) from None
 
 
 def _json(text: str) -> Any:
@@ -143,7 +177,8 @@ def _json(text: str) -> Any:
 
 def _unfold(document: Any, where: str) -> Iterator[tuple[str, Any]]:
     """The document, or the items of the list that it is."""
-    if isinstance(document, Mapping) and str(document.get("kind", "")).endswith("List"):
+    kind = document.get("kind") if isinstance(document, Mapping) else None
+    if isinstance(kind, str) and kind.endswith("List"):
         items = document.get("items")
         if isinstance(items, list):
             for index, item in enumerate(items):
@@ -183,7 +218,7 @@ def _found(value: Any) -> str:
         return "nothing"
     if isinstance(value, Mapping | list):
         return "a list" if isinstance(value, list) else "an object"
-    return f"{value!r}"
+    return shown(value)
 
 
 def _one_line(error: yaml.YAMLError) -> str:

@@ -6,17 +6,18 @@ writes by patches that touch only what it owns.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 
 from karpy.clock import format_time, parse_time
 from karpy.errors import InvalidObject
+from karpy.objects.complaints import complaint, depth_complaint, describe, text_complaint, without_nulls
 
 __all__ = [
     "Condition",
+    "Integer",
     "ObjectMeta",
     "OwnerReference",
     "decode",
@@ -28,6 +29,17 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What the API can hold as an integer."""
+
+
+def check_time(text: str, path: str) -> None:
+    """Refuse what is not a time where it is read, so that nobody who asks for it later has to."""
+    try:
+        parse_time(text)
+    except InvalidObject as error:
+        raise error.at(path=path) from None
 
 
 class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -57,14 +69,20 @@ class ObjectMeta(Wire, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Integer = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Integer | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.creation_timestamp is not None:
+            check_time(self.creation_timestamp, "creationTimestamp")
+        if self.deletion_timestamp is not None:
+            check_time(self.deletion_timestamp, "deletionTimestamp")
 
     @property
     def created(self) -> float:
@@ -97,7 +115,11 @@ class Condition(Wire, frozen=True):
     reason: str | None = None
     message: str | None = None
     last_transition_time: str | None = None
-    observed_generation: int | None = None
+    observed_generation: Integer | None = None
+
+    def __post_init__(self) -> None:
+        if self.last_transition_time is not None:
+            check_time(self.last_transition_time, "lastTransitionTime")
 
     @property
     def is_true(self) -> bool:
@@ -134,11 +156,11 @@ def set_condition(conditions: Sequence[Condition], new: Condition, *, now: float
     return tuple(merged if condition.type == new.type else condition for condition in conditions)
 
 
-_AT = re.compile(r"^(.*?)(?: - at `\$?\.?(.*)`)?$", re.DOTALL)
+_JSON = msgspec.json.Encoder()
 
 
 def decode(data: Mapping[str, Any] | bytes, type_: type[T]) -> T:
-    """Read an object from the API's JSON, parsed or not.
+    """Read an object from the API's JSON, parsed or not. A field that is null counts as absent.
 
     Raises:
         InvalidObject: naming the object, the field path, what was found and what is accepted.
@@ -146,26 +168,33 @@ def decode(data: Mapping[str, Any] | bytes, type_: type[T]) -> T:
     try:
         if isinstance(data, bytes):
             return msgspec.json.decode(data, type=type_)
-        return msgspec.convert(data, type=type_)
-    except msgspec.ValidationError as error:
-        parts = _AT.match(str(error))
-        problem, path = (parts[1], parts[2] or "") if parts else (str(error), "")
-        raise InvalidObject(problem, path=path, object_name=describe(data)) from None
+        found = msgspec.convert(data, type=type_)
+        _JSON.encode(found)  # what no JSON can hold, above all broken text, must not come any further
+        return found
+    except msgspec.ValidationError:
+        return _decode_again(data, type_)
+    except UnicodeError:
+        raise text_complaint(data) from None
     except msgspec.DecodeError as error:
-        raise InvalidObject(f"not JSON: {error}") from None
+        raise InvalidObject(f"not JSON: {error}", accepted="a JSON object") from None
+    except RecursionError:
+        raise depth_complaint(data) from None
 
 
-def describe(data: Mapping[str, Any] | bytes) -> str:
-    """``Kind/namespace/name`` of a raw object, as far as it says."""
-    if isinstance(data, bytes):
-        return ""
-    metadata = data.get("metadata")
-    names = (
-        [metadata.get("namespace"), metadata.get("name") or metadata.get("generateName")]
-        if isinstance(metadata, Mapping)
-        else []
-    )
-    return "/".join(str(part) for part in (data.get("kind") or "object", *names) if part)
+def _decode_again(data: Mapping[str, Any] | bytes, type_: type[T]) -> T:
+    """Nulls apart: they are rare, so their check must not cost those that have none."""
+    raw = msgspec.json.decode(data) if isinstance(data, bytes) else data
+    bare = without_nulls(raw, type_)
+    try:
+        found = msgspec.convert(bare, type=type_)
+        _JSON.encode(found)
+        return found
+    except msgspec.ValidationError as error:
+        raise complaint(error, bare) from None
+    except UnicodeError:
+        raise text_complaint(bare) from None
+    except RecursionError:
+        raise depth_complaint(bare) from None
 
 
 def to_wire(value: Any) -> Any:

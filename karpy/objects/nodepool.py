@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from karpy import labels
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 from karpy.objects.duration import parse_duration, parse_optional_duration
 from karpy.objects.kinds import NODE_POOL, Kind
-from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe, find_condition
+from karpy.objects.meta import Condition, Integer, ObjectMeta, Wire, decode, describe, find_condition
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy.taints import Taint
@@ -71,6 +71,8 @@ class NodePool:
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     requirements: Requirements = Requirements()
+    entries: tuple[WireRequirement, ...] = ()
+    """The requirements one by one, as they are written, for those who look for mistakes in them."""
     limits: Resources | None = None
     weight: int = 0
     replicas: int | None = None
@@ -124,7 +126,7 @@ class WireRequirement(Wire, frozen=True):
     key: str
     operator: str
     values: tuple[str, ...] = ()
-    min_values: int | None = None
+    min_values: Integer | None = None
 
 
 class _WireNodeClassRef(Wire, frozen=True):
@@ -154,7 +156,7 @@ class _WireTemplate(Wire, frozen=True):
 
 
 class _WireBudget(Wire, frozen=True):
-    nodes: str | int = "10%"
+    nodes: str | Integer = "10%"
     schedule: str | None = None
     duration: str | None = None
     reasons: tuple[str, ...] | None = None
@@ -171,8 +173,8 @@ class _WireSpec(Wire, frozen=True):
     template: _WireTemplate = _WireTemplate()
     disruption: _WireDisruption = _WireDisruption()
     limits: dict[str, str | int | float] | None = None
-    weight: int | None = None
-    replicas: int | None = None
+    weight: Integer | None = None
+    replicas: Integer | None = None
 
 
 class PoolStatus(Wire, frozen=True):
@@ -180,7 +182,7 @@ class PoolStatus(Wire, frozen=True):
 
     conditions: tuple[Condition, ...] = ()
     resources: dict[str, str | int | float] | None = None
-    nodes: int | None = None
+    nodes: Integer | None = None
 
     @property
     def counters(self) -> dict[str, Any]:
@@ -210,6 +212,7 @@ def _build(wire: _WirePool) -> NodePool:
         taints=template.taints or (),
         startup_taints=template.startup_taints or (),
         requirements=read_requirements(template.requirements or (), "spec.template.spec.requirements"),
+        entries=template.requirements or (),
         limits=None if spec.limits is None else at("spec.limits", Resources.parse, spec.limits),
         weight=read_weight(spec.weight),
         replicas=spec.replicas,
@@ -229,7 +232,7 @@ def _consolidation(wire: _WireDisruption) -> tuple[str, float | None]:
     policy = wire.consolidation_policy or WHEN_EMPTY_OR_UNDERUTILIZED
     if policy not in POLICIES:
         raise InvalidObject(
-            f"unknown policy {policy!r}", path="spec.disruption.consolidationPolicy", accepted=", ".join(POLICIES)
+            f"unknown policy {shown(policy)}", path="spec.disruption.consolidationPolicy", accepted=", ".join(POLICIES)
         )
     if policy == WHEN_UNDERUTILIZED:  # v1beta1's name for the same thing
         policy = WHEN_EMPTY_OR_UNDERUTILIZED

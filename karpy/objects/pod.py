@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from karpy import labels
 from karpy.errors import InvalidObject
-from karpy.objects.meta import Condition, ObjectMeta, Wire, find_condition
+from karpy.objects.meta import Condition, Integer, ObjectMeta, Wire, find_condition
 from karpy.resources import PODS, Resources
 from karpy.taints import DISRUPTED, Toleration, untolerated
 
@@ -72,7 +73,7 @@ class NodeSelector(Wire, frozen=True):
 
 
 class PreferredSchedulingTerm(Wire, frozen=True):
-    weight: int = 0
+    weight: Integer = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -91,7 +92,7 @@ class PodAffinityTerm(Wire, frozen=True):
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True):
-    weight: int = 0
+    weight: Integer = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -107,11 +108,11 @@ class Affinity(Wire, frozen=True):
 
 
 class TopologySpreadConstraint(Wire, frozen=True):
-    max_skew: int
+    max_skew: Integer
     topology_key: str
     when_unsatisfiable: str
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Integer | None = None
     match_label_keys: tuple[str, ...] = ()
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
@@ -123,8 +124,8 @@ class ContainerResources(Wire, frozen=True):
 
 
 class ContainerPort(Wire, frozen=True):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Integer = 0
+    host_port: Integer = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
@@ -185,11 +186,11 @@ class PodSpec(Wire, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] = ()
     resources: ContainerResources | None = None
     overhead: dict[str, str | int | float] | None = None
-    priority: int | None = None
+    priority: Integer | None = None
     priority_class_name: str = ""
     scheduler_name: str = ""
     scheduling_gates: tuple[dict[str, str], ...] = ()
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Integer | None = None
     restart_policy: str = "Always"
 
 
@@ -231,7 +232,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         try:
             return pod_requests(self.spec, self.status)
         except InvalidObject as error:
-            raise error.at(path="spec", object_name=f"Pod/{self.key}") from None
+            raise (_misread(self) or error).at(object_name=f"Pod/{self.key}") from None
 
     @functools.cached_property
     def group(self) -> PodGroup:
@@ -321,6 +322,39 @@ def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Resources:
     if spec.overhead:
         needed = needed + Resources.parse(spec.overhead)
     return needed + {PODS: 1}
+
+
+def _misread(pod: Pod) -> InvalidObject | None:
+    """The first amount that cannot be read, by its whole path. Sought only once it is known that there is one."""
+    for path, amounts in _amounts(pod.spec, pod.status):
+        try:
+            Resources.parse(amounts or {})
+        except InvalidObject as error:
+            return error.at(path=path)
+    return None
+
+
+def _amounts(spec: PodSpec, status: PodStatus) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
+    """Every list of resources of a pod."""
+    yield "spec.overhead", spec.overhead
+    for path, resources in (
+        ("spec", spec.resources),
+        *((f"spec.containers[{i}]", each.resources) for i, each in enumerate(spec.containers)),
+        *((f"spec.initContainers[{i}]", each.resources) for i, each in enumerate(spec.init_containers)),
+        *((f"status.containerStatuses[{i}]", each.resources) for i, each in enumerate(status.container_statuses)),
+        *(
+            (f"status.initContainerStatuses[{i}]", each.resources)
+            for i, each in enumerate(status.init_container_statuses)
+        ),
+    ):
+        if resources is not None:
+            yield f"{path}.resources.requests", resources.requests
+            yield f"{path}.resources.limits", resources.limits
+    for path, held in (
+        *((f"status.containerStatuses[{i}]", each) for i, each in enumerate(status.container_statuses)),
+        *((f"status.initContainerStatuses[{i}]", each) for i, each in enumerate(status.init_container_statuses)),
+    ):
+        yield f"{path}.allocatedResources", held.allocated_resources
 
 
 def _with_limits(resources: ContainerResources) -> Resources:

@@ -12,7 +12,7 @@ from typing import Any
 from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
-from karpy.objects.meta import ObjectMeta, Wire, decode, describe
+from karpy.objects.meta import Integer, ObjectMeta, Wire, decode, describe
 from karpy.objects.nodepool import (
     WHEN_EMPTY,
     WHEN_EMPTY_OR_UNDERUTILIZED,
@@ -54,9 +54,9 @@ class _Spec(Wire, frozen=True):
     provider: dict[str, Any] | None = None
     provider_ref: _ProviderRef | None = None
     limits: _Limits | None = None
-    weight: int | None = None
-    ttl_seconds_after_empty: int | None = None
-    ttl_seconds_until_expired: int | None = None
+    weight: Integer | None = None
+    ttl_seconds_after_empty: Integer | None = None
+    ttl_seconds_until_expired: Integer | None = None
     consolidation: _Consolidation | None = None
 
 
@@ -95,6 +95,7 @@ def _build(wire: _Provisioner) -> NodePool:
         taints=spec.taints or (),
         startup_taints=spec.startup_taints or (),
         requirements=read_requirements(spec.requirements or (), "spec.requirements"),
+        entries=spec.requirements or (),
         limits=None if limits is None else at("spec.limits.resources", Resources.parse, limits),
         weight=read_weight(spec.weight),
         consolidation_policy=policy,

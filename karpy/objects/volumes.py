@@ -6,8 +6,10 @@ from typing import Any
 
 import msgspec
 
-from karpy.objects.meta import ObjectMeta, Wire
+from karpy.errors import InvalidObject
+from karpy.objects.meta import Integer, ObjectMeta, Wire
 from karpy.objects.pod import NodeSelector
+from karpy.requirements import Requirement
 
 __all__ = ["CSINode", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"]
 
@@ -60,6 +62,17 @@ class PersistentVolume(Wire, frozen=True):
     metadata: ObjectMeta
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
 
+    def __post_init__(self) -> None:
+        """Refuse terms that cannot be read here, rather than for every pod that uses the volume."""
+        affinity = self.spec.node_affinity
+        for i, term in enumerate(affinity.required.node_selector_terms if affinity and affinity.required else ()):
+            for j, each in enumerate(term.match_expressions):
+                try:
+                    Requirement.parse(each.key, each.operator, each.values)
+                except InvalidObject as error:
+                    path = f"spec.nodeAffinity.required.nodeSelectorTerms[{i}].matchExpressions[{j}]"
+                    raise error.at(path=path) from None
+
     @property
     def is_on_one_host(self) -> bool:
         """Its host's name would pin pods to a node that may be replaced: then it does not count."""
@@ -89,7 +102,7 @@ class StorageClass(Wire, frozen=True):
 
 
 class CSIAllocatable(Wire, frozen=True):
-    count: int | None = None
+    count: Integer | None = None
 
 
 class CSIDriver(Wire, frozen=True):

@@ -1,18 +1,25 @@
-"""What surrounds pods: the workloads and services that select them, DaemonSets, and budgets that limit their disruption."""
+"""What surrounds pods: namespaces, the workloads and services that select them, DaemonSets, and budgets for their disruption."""
 
 from __future__ import annotations
 
-from karpy.objects.meta import ObjectMeta, Wire
+from karpy.objects.meta import Integer, ObjectMeta, Wire
 from karpy.objects.pod import LabelSelector, Pod, PodSpec
 
 __all__ = [
     "DaemonSet",
+    "Namespace",
     "PodDisruptionBudget",
     "ReplicaSet",
     "ReplicationController",
     "Service",
     "StatefulSet",
 ]
+
+
+class Namespace(Wire, frozen=True):
+    """A namespace, of which only the labels matter."""
+
+    metadata: ObjectMeta
 
 
 class _TemplateMeta(Wire, frozen=True):
@@ -46,13 +53,13 @@ class DaemonSet(Wire, frozen=True):
 
 class PodDisruptionBudgetSpec(Wire, frozen=True):
     selector: LabelSelector | None = None
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Integer | str | None = None
+    max_unavailable: Integer | str | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
 
 class PodDisruptionBudgetStatus(Wire, frozen=True):
-    disruptions_allowed: int = 0
+    disruptions_allowed: Integer = 0
 
 
 class PodDisruptionBudget(Wire, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from karpy.disruption.command import Command
@@ -38,7 +39,7 @@ def _launch(at: float, launch: Launch) -> Happening:
         "considered": launch.considered,
         "feasible": launch.feasible,
         "chosen": best.name,
-        "price": best.price,
+        "price": best.price if math.isfinite(best.price) else None,
         "alternatives": [each.name for each in launch.instance_types[1:6]],
         "requests": launch.requests.to_dict(),
         "count": len(launch.pods),

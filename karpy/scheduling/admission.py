@@ -70,4 +70,6 @@ def _forbidden(spec: PodSpec, terms: Sequence[NodeSelectorTerm], spec_of_labels:
         for expression in term.match_expressions:
             if spec_of_labels.is_restricted(expression.key):
                 return f'label "{expression.key}" is restricted; it cannot be used in a node affinity'
+            if expression.operator == "In" and not expression.values:  # else it would read as: without the label
+                return f'node affinity on "{expression.key}" with operator In needs at least one value'
     return None

@@ -8,6 +8,7 @@ it costs; the best weights are looked for by going up and down one resource at a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.cloud.instancetype import Price
@@ -69,7 +70,7 @@ def _offers(names: Sequence[str], amounts: Sequence[int], templates: Iterable[Te
     found: dict[tuple[float, ...], Price] = {}
     for template in templates:
         for priced, bit in template.columns.choice(template.requirements).by_price:
-            if bit & template.base.mask:
+            if bit & template.base.mask and math.isfinite(priced.price):
                 room = template.room(bit)
                 held = (1 if name == NODES else max(room.get(name, 0), 0) for name in names)
                 shares = tuple(has / amount for has, amount in zip(held, amounts, strict=True))

@@ -149,4 +149,4 @@ def _read(
         refused = refusal_of(pod.spec, spec_of_labels)
         return refused or attrs.evolve(constraints_of(pod, namespaces, spread), volumes=volumes.alternatives)
     except InvalidObject as error:
-        return Refused(RefusalKind.INVALID, str(error))
+        return Refused(RefusalKind.INVALID, str(error.at(path="spec")))

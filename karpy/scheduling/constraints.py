@@ -16,7 +16,7 @@ from karpy.scheduling.ports import HostPort, host_ports
 from karpy.scheduling.selectors import PodSelector, pod_selector
 from karpy.taints import PREFER_NO_SCHEDULE, Toleration
 
-__all__ = ["AffinityTerm", "Constraints", "Namespaces", "SpreadTerm", "affinity_terms", "constraints_of"]
+__all__ = ["AffinityTerm", "Constraints", "Namespaces", "SpreadTerm", "affinity_terms", "constraints_of", "kept_apart"]
 
 _BEARS_PREFERENCE = Toleration(operator="Exists", effect=PREFER_NO_SCHEDULE)
 _SOFT = "ScheduleAnyway"
@@ -182,6 +182,14 @@ def constraints_of(
     )
 
 
+def kept_apart(pod: Pod, namespaces: Namespaces | None = None) -> Constraints:
+    """Only the required anti-affinity of a pod that runs already. Where it may run is settled, so that is not even read."""
+    apart = [term for weight, term in affinity_terms(pod.spec, anti=True) if weight is None]
+    return Constraints(
+        selected=Requirements(), anti_affinity=tuple(_affinity_term(term, pod, namespaces or {}) for term in apart)
+    )
+
+
 def _alternatives(spec: PodSpec, selector: list[Requirement]) -> tuple[Requirements, ...]:
     """The terms of the required node affinity, but for those that no node could ever meet."""
     affinity = spec.affinity.node_affinity if spec.affinity else None
@@ -194,15 +202,17 @@ def _alternatives(spec: PodSpec, selector: list[Requirement]) -> tuple[Requireme
         possible = [term for term in terms if term and _contradiction((*selector, *term)) is None]
     if not possible:
         found = (_contradiction((*selector, *term)) for term in terms)
-        raise InvalidObject(next(filter(None, found), "the node affinity has no term that a node can meet"))
+        path = "affinity.nodeAffinity" if affinity is not None else "nodeSelector"
+        problem = next(filter(None, found), "the node affinity has no term that a node can meet")
+        raise InvalidObject(problem, path=path, accepted="at least one term that some node could meet")
     return tuple(Requirements(term) for term in possible)
 
 
 def _parse(term: NodeSelectorTerm) -> list[Requirement]:
-    return [
-        Requirement.parse(expression.key, expression.operator, expression.values)
-        for expression in term.match_expressions
-    ]
+    try:
+        return [Requirement.parse(each.key, each.operator, each.values) for each in term.match_expressions]
+    except InvalidObject as error:
+        raise error.at(path="affinity.nodeAffinity") from None
 
 
 def _contradiction(wanted: Iterable[Requirement]) -> str | None:

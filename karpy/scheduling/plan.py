@@ -81,9 +81,15 @@ class Launch:
     def explain(self) -> str:
         """Why this machine: one sentence."""
         best = self.instance_types[0]
+        known = math.isfinite(best.price)
+        choice = (
+            f"the cheapest is {best.name} at ${best.price:.4f}/h"
+            if known
+            else f"no price is known, so {best.name} it is"
+        )
         return (
             f"{self._for_whom()} asking for {self.requests} fit {self.feasible} of {self.considered} instance types "
-            f"of nodepool {self.pool.name!r}; the cheapest is {best.name} at ${best.price:.4f}/h"
+            f"of nodepool {self.pool.name!r}; {choice}"
         )
 
     def _for_whom(self) -> str:

@@ -146,7 +146,7 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
     def _take_for_nothing(self, claim: PlannedClaim, number: int, lot: Lot, rung: Rung) -> bool:
         shape = claim.shape
         options = rung.options(shape)
-        if shape in options[0] and not shape.min_values and not rung.constraints.ports:
+        if shape in options[0] and not (shape.min_values or shape.reserved or rung.constraints.ports):
             count = claim.squeeze(lot, len(lot) // lot.unit if rung.is_uncounted else 1)
             if not count:
                 return False

@@ -16,7 +16,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.alike import Alike
 from karpy.scheduling.claims import Template
 from karpy.scheduling.classes import ReadPod
-from karpy.scheduling.constraints import AffinityTerm, Constraints, Namespaces, SpreadTerm, constraints_of
+from karpy.scheduling.constraints import AffinityTerm, Constraints, Namespaces, SpreadTerm, kept_apart
 from karpy.scheduling.instances import bits
 from karpy.scheduling.running import Running, running
 from karpy.state.snapshot import NodeView, Snapshot
@@ -282,7 +282,7 @@ class Topology:
             for pod in node.keeping_apart:
                 key = (id(pod.spec.affinity), pod.group)  # pods of one workload share what they ask for
                 if key not in known:
-                    known[key] = self.inverse_of(constraints_of(pod, namespaces))
+                    known[key] = self.inverse_of(kept_apart(pod, namespaces))
                 found.append((node.view, known[key]))
         return found
 

@@ -16,7 +16,7 @@ import attrs
 
 from karpy import labels
 from karpy.clock import Clock
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, as_bought, offerings_for
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, as_bought, is_price, offerings_for
 from karpy.cloud.model import CloudModel, load_models
 from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext, RawNodeClass
 from karpy.errors import InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady, ProviderError
@@ -164,8 +164,9 @@ class SimCloud:
             self.market.set_price(key, price)
             for machine in self._machines:
                 if machine.offering_key == key and machine.terminating_since is None:
-                    self._bill.change(price - machine.price, self._clock.now())
-                    machine.price = price
+                    billed = price if is_price(price) else 0.0
+                    self._bill.change(billed - machine.price, self._clock.now())
+                    machine.price = billed
 
     def fail_launches(self, *errors: ProviderError) -> None:
         """Answer the next launches with these errors, one each."""

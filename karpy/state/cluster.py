@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, plain
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.lists import Found, key_of, read_objects
@@ -20,7 +20,7 @@ from karpy.objects.pod import Pod
 from karpy.objects.sharing import Sharing
 from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
+from karpy.objects.workloads import DaemonSet, Namespace, PodDisruptionBudget
 from karpy.state.bufferbook import BufferBook
 from karpy.state.buffers import BufferView
 from karpy.state.machines import Machines
@@ -128,7 +128,9 @@ class ClusterState:
                     self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
                 self._take(event.kind, key, None)
-                self._unreadable[event.kind, key] = error
+                # Items of lists do not say of what kind they are; the event does.
+                named = f"{event.kind.kind}/{plain(key)}" if key else f"{event.kind.kind} without a name"
+                self._unreadable[event.kind, key] = error.at(object_name=named)
 
     def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
         """Only these objects of ``kind`` exist: drop claims that were taken in when they were created and are gone since.
@@ -158,7 +160,8 @@ class ClusterState:
             store, type_ = self._plain[kind]
             store.put(key, _read(obj, type_))
         elif kind == kinds.NAMESPACE:
-            self._namespaces.put(key, None if obj is None else dict(obj["metadata"].get("labels") or {}))
+            namespace = _read(obj, Namespace)
+            self._namespaces.put(key, None if namespace is None else namespace.metadata.labels or {})
         else:
             self._take_raw(kind, key, obj)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, plain
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.nodepool import NodeClassRef, NodePool
@@ -88,4 +88,4 @@ def _read(kind: Kind, name: str, raw: Mapping[str, Any]) -> NodePool | InvalidPo
     try:
         return _READERS[kind](raw)
     except InvalidObject as error:
-        return InvalidPool(name, kind, raw, error)
+        return InvalidPool(name, kind, raw, error.at(object_name=f"{kind.kind}/{plain(name)}"))

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import contextlib
 import math
 from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from karpy.errors import InvalidObject
 from karpy.quantity import Format, Quantity
 from karpy.resources import Resources, format_amount, parse_amount
 
@@ -46,3 +48,47 @@ def test_vectors_add_and_compare_as_vectors_do(a: Resources, b: Resources, c: Re
     assert a.fits_in(a.maximum(b))
     assert b.fits_in(a.maximum(b))
     assert not a.fits_in(b) or (a + c).fits_in(b + c)
+
+
+SIGNS = st.sampled_from(("", "+", "-"))
+NUMBERS = st.one_of(
+    st.integers(0, 10**20).map(str),
+    st.tuples(st.integers(0, 10**9), st.text("0123456789", max_size=12)).map(lambda parts: f"{parts[0]}.{parts[1]}"),
+    st.text("0123456789", min_size=1, max_size=12).map(lambda digits: f".{digits}"),
+)
+POWERS = {
+    "n": -9,
+    "u": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+    **{f"{letter}{exponent}": exponent for letter in "eE" for exponent in range(-12, 13)},
+}
+SUFFIXES_OF_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+@given(SIGNS, NUMBERS, st.sampled_from([*POWERS, *SUFFIXES_OF_BINARY]))
+def test_every_form_is_read_exactly_and_printed_so_that_it_is_read_again(sign: str, number: str, suffix: str) -> None:
+    exact = Fraction(f"{sign}{number}") * (
+        Fraction(10) ** POWERS[suffix] if suffix in POWERS else 2 ** SUFFIXES_OF_BINARY[suffix]
+    )
+    away = math.ceil(abs(exact) * 10**9)  # below a nano nothing is kept, and nothing is lost
+    if suffix in SUFFIXES_OF_BINARY:
+        away = min(away, (2**63 - 1) * 10**9)
+    found = Quantity.parse(f"{sign}{number}{suffix}")
+    assert found.nanos == (-away if exact < 0 else away)
+    again = Quantity.parse(str(found))
+    assert again.nanos == found.nanos
+    assert str(again) == str(found)
+
+
+@given(st.integers(-(10**40), 10**40) | st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_of_json_never_exceed_64_bits(number: float) -> None:
+    for name in ("cpu", "memory"):
+        with contextlib.suppress(InvalidObject):
+            assert -(2**63) <= parse_amount(name, number) < 2**63

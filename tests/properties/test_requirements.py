@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+import attrs
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from karpy import labels
+from karpy.labels import LabelSpec
 from karpy.requirements import Operator, Requirement, Requirements
 
 UNIVERSE = ("a", "b", "", "-3", "0", "2", "05", "5", "9", "1x")
@@ -90,6 +93,102 @@ def test_a_node_is_compatible_exactly_when_its_labels_satisfy_every_requirement(
 
     compatible = Requirements.from_labels(labels).compatible(wanted) is None
     assert compatible == all(satisfied(requirement) for requirement in wanted.values())
+
+
+# What a label can be in a small world: one of these, or not there (None).
+WORLD: tuple[str | None, ...] = (None, *UNIVERSE, *(str(number) for number in range(-6, 13)), "elsewhere")
+KEYS = st.frozensets(st.sampled_from("kmn"))
+
+
+def _holds(requirement: Requirement, value: str | None) -> bool:
+    """Whether a label satisfies a requirement: the meaning that the algebra has to agree with."""
+    if value is None:
+        return requirement.operator in (Operator.NOT_IN, Operator.DOES_NOT_EXIST)
+    return requirement.has(value)
+
+
+def _is_used_up(requirement: Requirement) -> bool:
+    """Whether exclusions leave no integer between both bounds. It is not looked for, here as in Karpenter."""
+    lower, upper = requirement.gte, requirement.lte
+    if lower is None or upper is None:
+        return False
+    return all(str(number) in requirement.values for number in range(lower, upper + 1))
+
+
+@given(SETS, SETS, KEYS)
+def test_two_are_compatible_exactly_when_some_labels_satisfy_both(
+    offered: Requirements, wanted: Requirements, undefined: frozenset[str]
+) -> None:
+    def possible(key: str) -> list[str | None]:
+        """What the label can be on a node that is as offered."""
+        if key in offered:
+            return [value for value in WORLD if _holds(offered[key], value)]
+        return list(WORLD) if key in undefined else [None]
+
+    both = offered & wanted
+    assume(not any(_is_used_up(each) for each in (*offered.values(), *wanted.values(), *both.values())))
+    witnesses = {key: [value for value in possible(key) if _holds(wanted[key], value)] for key in wanted}
+    assert (offered.compatible(wanted, undefined) is None) == all(witnesses.values())
+
+
+@given(SETS, SETS, KEYS)
+def test_compatible_is_intersects_and_that_what_is_asked_for_is_known(
+    offered: Requirements, wanted: Requirements, undefined: frozenset[str]
+) -> None:
+    unknown = [key for key in wanted if key not in offered and key not in undefined]
+    asks_for_the_unknown = any(not _holds(wanted[key], None) for key in unknown)
+    compatible = offered.compatible(wanted, undefined) is None
+    assert compatible == (offered.intersects(wanted) is None and not asks_for_the_unknown)
+
+
+@given(SETS, SETS)
+def test_how_many_values_must_stay_is_no_matter_of_compatibility(a: Requirements, b: Requirements) -> None:
+    bare = Requirements(attrs.evolve(each, min_values=None) for each in b.values())
+    assert (a.compatible(b) is None) == (a.compatible(bare) is None)
+    for key, both in (a & b).items():
+        asked = [each[key].min_values for each in (a, b) if key in each]
+        assert both.min_values == max((least for least in asked if least is not None), default=None)
+
+
+@given(SETS)
+def test_sets_written_to_the_api_are_read_back_as_they_were(a: Requirements) -> None:
+    assume(not any(each.is_bounded and each.values for each in a.values()))
+    assert Requirements.from_selectors(a.to_selectors()) == a
+
+
+@given(SETS)
+def test_the_text_does_not_depend_on_the_order(a: Requirements) -> None:
+    assert str(Requirements(reversed(list(a.values())))) == str(a)
+
+
+@given(st.sampled_from(sorted(labels.ALIASES)), ONE)
+def test_an_older_name_of_a_label_is_the_label(alias: str, a: Requirement) -> None:
+    (entry, *_) = a.to_selectors()
+    told = (entry["operator"], entry.get("values", ()), entry.get("minValues"))
+    old, new = (Requirement.parse(key, *told) for key in (alias, labels.ALIASES[alias]))
+    assert old == new
+    assert Requirements([old]).compatible(Requirements([new]), frozenset({new.key})) is None
+
+
+NAMES = st.sampled_from(
+    ("a", "karpenter.sh/a", "x.karpenter.sh/a", "notkarpenter.sh/a", "z.io/a", "y.z.io/a", labels.HOSTNAME)
+)
+DOMAINS = st.frozensets(st.sampled_from(("karpenter.sh", "z.io")))
+SPECS = st.builds(LabelSpec, st.frozensets(NAMES, max_size=2), DOMAINS, st.frozensets(NAMES, max_size=1))
+
+
+@given(SPECS, SPECS, NAMES)
+def test_two_clouds_restrict_what_either_does_and_neither_defines(a: LabelSpec, b: LabelSpec, key: str) -> None:
+    known = key in a.well_known or key in b.well_known
+    assert (a | b).is_restricted(key) == (not known and (a.is_restricted(key) or b.is_restricted(key)))
+    assert (a | b).is_restricted(key) == (b | a).is_restricted(key)
+
+
+@given(st.sampled_from(("karpenter.sh", "z.io")), NAMES)
+def test_a_restricted_domain_restricts_its_subdomains_and_no_namesakes(domain: str, key: str) -> None:
+    spec = LabelSpec(frozenset(), frozenset({domain}), frozenset())
+    parts = key.partition("/")[0].split(".") if "/" in key else []
+    assert spec.is_restricted(key) == (parts[-2:] == domain.split("."))
 
 
 @given(SETS, SETS)

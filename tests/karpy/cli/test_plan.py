@@ -393,7 +393,7 @@ def test_help_says_what_disruption_does_not_do_yet(capsys: Captured) -> None:
         (
             "pool.yaml",
             "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}\nspec: {weight: heavy}\n",
-            "document 1 (line 1): NodePool/a: spec.weight: Expected `int | null`, got `str`",
+            "document 1 (line 1): NodePool/a: spec.weight: found 'heavy' (accepted: an integer)",
         ),
     ],
 )
@@ -411,7 +411,10 @@ def test_every_object_that_cannot_be_read_is_named_with_its_place(capsys: Captur
     bad = [make_pod(name, requests={"cpu": "much"}) for name in ("a", "b")]
     path = written(folder, scenario(), scenario(pool(), bad[0], make_pod("well"), bad[1]))
     first, second = complaint(capsys, "--from", path, "--line", "2").splitlines()
-    assert f"{path}: line 2: objects[1]: Pod/default/a: spec.cpu: 'much' is not a quantity (accepted: " in first
+    assert (
+        f"{path}: line 2: objects[1]: Pod/default/a: spec.containers[0].resources.requests.cpu: 'much' is not a quantity (accepted: "
+        in first
+    )
     assert f"{path}: line 2: objects[3]: Pod/default/b: " in second
 
 

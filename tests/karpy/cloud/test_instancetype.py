@@ -103,7 +103,7 @@ def test_offerings_that_can_be_had_are_told_cheapest_first_and_ties_by_zone() ->
     assert offerings_for(sold(dear, b, a, gone), ANYTHING) == (a, b, dear)
 
 
-@pytest.mark.parametrize("price", [math.nan, math.inf, -1.0, -math.inf])
+@pytest.mark.parametrize("price", [math.nan, math.inf, -1.0, -math.inf, 0.0, None])
 def test_a_price_that_is_none_never_wins(price: float) -> None:
     odd, plain = Offering("a", "spot", price), Offering("b", "spot", 99.0)
     assert cheapest(sold(odd, plain), ANYTHING) == plain

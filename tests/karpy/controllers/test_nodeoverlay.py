@@ -129,13 +129,12 @@ def test_overlays_that_are_fine_say_so_and_of_two_that_conflict_the_later_does_n
 
 
 def test_what_karpy_cannot_read_though_the_api_server_took_it_is_told_on_the_overlay() -> None:
-    restricted = overlay("odd", price="1")
-    restricted["spec"]["requirements"] = [selector("karpenter.sh/colour", "Exists")]
-    stage = Stage(pool(), restricted, CHEAP, settings=ON)
+    odd = overlay("odd", capacity={DEVICE: "1e5000"})
+    stage = Stage(pool(), odd, CHEAP, settings=ON)
     assert said(stage, "odd") == ("False", "RuntimeValidation", "False")
     assert said(stage, "cheap") == VALID
     assert event_reasons(stage.world, "odd") == ["RuntimeValidation"]
-    stage.api.patch(kinds.NODE_OVERLAY, "odd", {"spec": {"requirements": []}})
+    stage.api.patch(kinds.NODE_OVERLAY, "odd", {"spec": {"capacity": {DEVICE: "1"}}})
     stage.run(1)
     assert said(stage, "odd") == VALID
 

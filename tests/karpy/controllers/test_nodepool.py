@@ -67,3 +67,21 @@ def test_pools_of_another_autoscaler_are_not_written_to() -> None:
     stage.run(60)
     assert "status" not in stage.api.get(kinds.NODE_POOL, "foreign")
     assert stage.running("a") == 1
+
+
+def test_a_pool_that_asks_for_what_it_may_not_is_told_so_and_launches_nothing() -> None:
+    wrong = pool(
+        "wrong", taints=[{"key": "a", "effect": "NoSchedule"}], startupTaints=[{"key": "a", "effect": "NoSchedule"}]
+    )
+    stage = Stage(wrong)
+    stage.world.apply([apps("a", 1)])
+    stage.run(30)
+    status = stage.api.get(kinds.NODE_POOL, "wrong")["status"]
+    assert conditions({"status": status})["Ready"] == "False"
+    (said,) = [each for each in status["conditions"] if each["type"] == "ValidationSucceeded"]
+    assert (said["status"], said["reason"]) == ("False", "NodePoolValidationFailed")
+    assert said["message"] == (
+        "NodePool/wrong: spec.template.spec.startupTaints[0]: found 'a:NoSchedule' "
+        "(accepted: each key and effect once in taints and startupTaints together)"
+    )
+    assert stage.claims == []

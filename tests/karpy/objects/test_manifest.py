@@ -116,3 +116,27 @@ def test_the_guides_other_manifests_are_read_unchanged(shared: Path, seed: str) 
     read = read_manifests((shared / f"data/seeds/{seed}.yaml").read_text(), seed, SCHEMAS)
     assert read.problems == ()
     assert read.objects
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 50_000 + "]" * 50_000,
+        '{"a":' * 50_000 + "1" + "}" * 50_000,
+        "a: " + "{b: " * 5_000,
+        "- " * 5_000,
+        "a: !!int x",
+        "a: !!timestamp 9",
+        "a: " + "9" * 5_000,
+        '{"a": ' + "9" * 5_000 + "}",
+        "a: &a [*a]",
+        "\ud800",
+        "\0",
+    ],
+)
+def test_text_that_is_made_to_break_a_parser_is_a_problem_like_any_other(text: str) -> None:
+    found = read_manifests(text, "f.yaml")
+    assert found.objects == ()
+    (problem,) = found.problems
+    assert str(problem).startswith("f.yaml: ")
+    assert len(str(problem)) < 500

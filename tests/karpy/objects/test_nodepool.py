@@ -82,7 +82,7 @@ def test_a_refusal_names_object_and_field(path: str, arguments: dict[str, Any]) 
 
 
 def test_a_field_of_the_wrong_type_is_refused_by_its_path() -> None:
-    with pytest.raises(InvalidObject, match=r"NodePool/default: spec\.weight: Expected `int"):
+    with pytest.raises(InvalidObject, match=r"NodePool/default: spec\.weight: found 'heavy' \(accepted: an integer\)"):
         pool(spec={"weight": "heavy"})
 
 

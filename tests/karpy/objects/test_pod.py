@@ -83,7 +83,9 @@ def test_a_container_that_is_being_resized_counts_with_the_most_that_it_holds_or
 
 
 def test_a_bad_quantity_is_named_by_pod_and_path() -> None:
-    with pytest.raises(InvalidObject, match=r"Pod/default/pod: spec\.cpu: 'one' is not a quantity"):
+    with pytest.raises(
+        InvalidObject, match=r"Pod/default/pod: spec\.containers\[0\]\.resources\.requests\.cpu: 'one' is not"
+    ):
         requests_of(containers=[container("one")])
 
 

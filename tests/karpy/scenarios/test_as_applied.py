@@ -133,7 +133,7 @@ def test_what_is_of_the_cluster_gets_no_namespace() -> None:
         ({"template": None}, "spec.template: found nothing (accepted: a pod template)"),
         ({"template": {}}, "spec.template.spec: found nothing (accepted: the spec of a pod)"),
         ({"selector": 3}, "spec.selector: found 3 (accepted: a label selector)"),
-        ({"selector": {"matchLabels": 3}}, "spec.selector.matchLabels: Expected `object | null`, got `int`"),
+        ({"selector": {"matchLabels": 3}}, "spec.selector.matchLabels: found 3 (accepted: an object)"),
         ({"volumeClaimTemplates": [{}]}, "spec.volumeClaimTemplates[0].metadata.name: found nothing"),
     ],
 )

@@ -109,7 +109,7 @@ def test_objects_that_cannot_be_read_are_all_named() -> None:
         found.situation(parse_catalog(catalog(), "c.json"))
     assert str(refused.value).splitlines() == [
         "here: objects[0]: Pod/x-: metadata.name: found nothing (accepted: text that is not empty)",
-        "here: objects[1]: Node/n: spec.taints: Expected `array`, got `int`",
+        "here: objects[1]: Node/n: spec.taints: found 3 (accepted: a list)",
     ]
 
 
@@ -137,10 +137,10 @@ def test_an_offering_without_a_price_has_none() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"name": 3}, "c.json: instanceTypes[0].name: Expected `str`, got `int`"),
+        ({"name": 3}, "c.json: instanceTypes[0].name: found 3 (accepted: text)"),
         ({"capacity": {"cpu": "much"}}, "c.json: instanceTypes[0].capacity.cpu: 'much' is not a quantity (accepted"),
         ({"overhead": {"cpu": "much"}}, "c.json: instanceTypes[0].overhead.cpu: 'much' is not a quantity (accepted"),
-        ({"offerings": [{"zone": "z"}]}, "c.json: instanceTypes[0].offerings[0]: Object missing required field"),
+        ({"offerings": [{"zone": "z"}]}, "c.json: instanceTypes[0].offerings[0].capacityType: found nothing"),
         ({"requirements": [{"key": "a", "operator": "Is"}]}, "c.json: instanceTypes[0].requirements"),
     ],
 )

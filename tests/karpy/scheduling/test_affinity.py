@@ -159,11 +159,6 @@ def test_a_chain_whose_start_has_no_place_has_none_either(key: str) -> None:
 # Pods that run
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Topology._count reads all constraints of a running pod that keeps others away, though only its anti-affinity matters; "
-    "constraints_of then raises InvalidObject out of solve",
-)
 @pytest.mark.parametrize(
     ("owner", "term"),
     [

@@ -81,6 +81,12 @@ def test_pods_that_cannot_be_looked_at_are_told_with_their_reason() -> None:
     assert "restricted" in reasons["c"]
 
 
+def test_a_choice_among_nothing_is_refused_and_not_taken_for_the_absence_of_the_label() -> None:
+    found, ((_pod, refused),) = read(make_pod(spec=required([selector("team", "In")])))
+    assert found == []
+    assert refused.reason == 'node affinity on "team" with operator In needs at least one value'
+
+
 def on_disk(name: str, claim: str, **spec: Any) -> dict[str, Any]:
     disks = [{"name": "disk", "persistentVolumeClaim": {"claimName": claim}}]
     return make_pod(name, spec={"volumes": disks, **spec})

@@ -15,6 +15,7 @@ def taking(port: int, *, protocol: str = "TCP", ip: str = "") -> dict[str, Any]:
     return {"containers": [{"name": "main", "image": "pause", "ports": [given]}]}
 
 
+@pytest.mark.core("CORE-741")
 @pytest.mark.parametrize(
     ("other", "clashes"),
     [
@@ -30,7 +31,9 @@ def test_a_port_on_every_address_clashes_with_that_port_on_any(other: HostPort, 
         assert clash([HostPort(80, ip=ip)], [other]) == clash([other], [HostPort(80, ip=ip)]) == clashes
 
 
-def test_different_addresses_do_not_clash() -> None:
+@pytest.mark.core("CORE-741")
+def test_one_address_clashes_with_itself_and_not_with_another() -> None:
+    assert HostPort(80, ip="10.0.0.1").clashes(HostPort(80, ip="10.0.0.1"))
     assert not HostPort(80, ip="10.0.0.1").clashes(HostPort(80, ip="10.0.0.2"))
 
 

@@ -58,7 +58,7 @@ def test_price_decides_not_size_nor_capacity_type() -> None:
     assert names(plan_of(make_nodepool(), make_pod(requests={"cpu": "1"}), types=[small, big])) == ["big"]
 
 
-@pytest.mark.parametrize("price", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("price", [math.nan, math.inf, -1.0, 0.0, None])
 def test_a_type_without_a_real_price_never_wins(price: float) -> None:
     odd = make_instance_type("odd", offerings=[Offering("zone-a", "spot", price)])
     plain = make_instance_type("plain", offerings=[Offering("zone-a", "spot", 50.0)])

@@ -254,3 +254,16 @@ def test_terms_reach_into_the_namespaces_that_they_name(given: dict[str, Any], f
     )
     assert homes(plan) == ({"a": 1} if found else {})
     assert waiting(plan) == (not found)
+
+
+def test_a_running_pod_keeps_others_away_though_its_node_affinity_cannot_be_read() -> None:
+    spec = near(labels.HOSTNAME, anti=True)
+    strange = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [selector("a", "Near")]}]
+        }
+    }
+    spec["affinity"]["nodeAffinity"] = strange
+    plan = plan_of(make_nodepool(), make_node("a"), make_pod("r", node="a", spec=spec), *web(1, {}))
+    assert plan.nominations == ()
+    assert len(plan.launches) == 1

@@ -108,7 +108,7 @@ def test_an_inline_provider_needs_an_instance_profile_only() -> None:
         ({}, r"spec\.provider\.instanceProfile: it is not set"),
         ({"instanceProfil": "nodes"}, r"spec\.provider\.instanceProfil: unknown field; did you mean instanceProfile\?"),
         ({"instanceProfile": "nodes", "userData": "x"}, r"spec\.provider\.userData: only an AWSNodeTemplate"),
-        ({"instanceProfile": 7}, r"spec\.provider\.instanceProfile: Expected `str"),
+        ({"instanceProfile": 7}, r"spec\.provider\.instanceProfile: found 7 \(accepted: text\)"),
         ({"instanceProfile": "n", "tags": {"": "x"}}, r"spec\.provider\.tags: a tag has an empty key"),
     ],
 )
