@@ -411,10 +411,8 @@ def test_every_object_that_cannot_be_read_is_named_with_its_place(capsys: Captur
     bad = [make_pod(name, requests={"cpu": "much"}) for name in ("a", "b")]
     path = written(folder, scenario(), scenario(pool(), bad[0], make_pod("well"), bad[1]))
     first, second = complaint(capsys, "--from", path, "--line", "2").splitlines()
-    assert (
-        f"{path}: line 2: objects[1]: Pod/default/a: spec.containers[0].resources.requests.cpu: 'much' is not a quantity (accepted: "
-        in first
-    )
+    field = "spec.containers[0].resources.requests.cpu"
+    assert f"{path}: line 2: objects[1]: Pod/default/a: {field}: 'much' is not a quantity (accepted: " in first
     assert f"{path}: line 2: objects[3]: Pod/default/b: " in second
 
 
