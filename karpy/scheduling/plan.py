@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -81,6 +82,10 @@ class RefusalKind(enum.Enum):
     TOGETHER = "together"
 
 
+_WHOLE = frozenset({RefusalKind.TAINT, RefusalKind.LIMIT, RefusalKind.TOPOLOGY, RefusalKind.TOGETHER})
+"""Of these it says nothing how many types they exclude."""
+
+
 @attrs.frozen
 class Excluded:
     """One constraint, and how many of the instance types it alone excludes."""
@@ -92,11 +97,15 @@ class Excluded:
 
 @attrs.frozen
 class PoolRefusal:
-    """Why one pool cannot host a pod. ``excluded`` is sorted: the constraint that excluded the most comes first."""
+    """Why one pool cannot host a pod. ``excluded`` is sorted: the constraint that excluded the most comes first.
+
+    ``together`` names what no instance type meets at once, where no constraint excludes all of them by itself.
+    """
 
     pool: str
     considered: int
     excluded: tuple[Excluded, ...]
+    together: str = ""
 
     @property
     def main(self) -> Excluded:
@@ -107,20 +116,33 @@ class PoolRefusal:
 
     def _text(self) -> str:
         main = self.main
-        if main.kind in (RefusalKind.TAINT, RefusalKind.LIMIT, RefusalKind.TOPOLOGY) or not self.considered:
+        if main.kind in _WHOLE or not self.considered:
             return main.constraint
         text = f"{main.constraint} excludes {main.types} of {self.considered} instance types"
         others = [f"{more.constraint} {more.types}" for more in self.excluded[1:] if more.types]
-        return f"{text} (also: {', '.join(others)})" if others else text
+        text += f" (also: {', '.join(others)})" if others else ""
+        return f"{text}; {self.together}" if self.together else text
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Unschedulable:
-    """Pods, all alike, that cannot be placed; ``refusals`` has one entry per pool, ``reason`` says it in one line."""
+    """Pods, all alike, that cannot be placed; ``refusals`` has one entry per pool, ``reason`` says it in one line.
+
+    A solve does not stop to find reasons: given a function, they are worked out when somebody first asks.
+    """
 
     pods: tuple[str, ...]
-    reason: str
-    refusals: tuple[PoolRefusal, ...] = ()
+    _reason: str = ""
+    _refusals: tuple[PoolRefusal, ...] | Callable[[], tuple[PoolRefusal, ...]] = ()
+
+    @functools.cached_property
+    def refusals(self) -> tuple[PoolRefusal, ...]:
+        return self._refusals() if callable(self._refusals) else self._refusals
+
+    @functools.cached_property
+    def reason(self) -> str:
+        told = self._reason or "; ".join(str(refusal) for refusal in self.refusals)
+        return told or "no nodepool is ready to launch nodes"
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -6,6 +6,7 @@ a class for good is not asked again, so the cost grows with the number of classe
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -23,7 +24,7 @@ from karpy.scheduling.limits import remaining_limits, within
 from karpy.scheduling.openclaims import OpenClaims, Packing
 from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.plan import Plan, Unschedulable
-from karpy.scheduling.reasons import explain_refusals
+from karpy.scheduling.reasons import Refusals
 from karpy.scheduling.rungs import Rung
 from karpy.scheduling.topology import Group, Topology
 from karpy.state.snapshot import Snapshot
@@ -128,6 +129,7 @@ class _Run:
         self.open_nodes = OpenNodes(self.nodes)
         self.open_claims = OpenClaims(self.well_known, policy.packing)
         self.left_over: list[_Waiting] = []
+        self.refusals = Refusals(self.templates, self.remaining)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
 
     def place_all(self) -> None:
@@ -223,6 +225,5 @@ class _Run:
         )
 
     def _unschedulable(self, part: _Waiting) -> Unschedulable:
-        refusals = explain_refusals(part.pod_class, self.templates, self.remaining, self._ladder(part.pod_class)[-1])
-        reason = "; ".join(str(refusal) for refusal in refusals) or "no nodepool is ready to launch nodes"
-        return Unschedulable(tuple(pod.key for pod in part.pods), reason, refusals)
+        refusals = functools.partial(self.refusals.of, part.pod_class, self._ladder(part.pod_class)[-1])
+        return Unschedulable(tuple(pod.key for pod in part.pods), refusals=refusals)
