@@ -6,6 +6,7 @@ a class of pods refuses it for the rest of the solve.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -148,6 +149,12 @@ class PlannedClaim:
         self.amounts: dict[str, int] = {}
         self.pods: list[Pod] = []
         self.rank = (0, 0)
+
+    def copy(self) -> PlannedClaim:
+        """The same machine, to be tried out."""
+        other = copy.copy(self)
+        other.amounts, other.pods = dict(self.amounts), list(self.pods)
+        return other
 
     def add(self, pod: Pod, pod_class: PodClass, options: Iterable[Shape]) -> bool:
         """Put one pod here as the first of ``options`` for which some instance type still holds everything."""

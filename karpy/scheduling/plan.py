@@ -6,7 +6,7 @@ import enum
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -16,6 +16,10 @@ from karpy.objects.pod import Pod
 from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy.scheduling.instances import PricedType
+
+if TYPE_CHECKING:
+    from karpy.scheduling.aftermath import Aftermath
+    from karpy.scheduling.explain.explanation import Explanation
 
 __all__ = ["Excluded", "Launch", "Nomination", "Plan", "PoolRefusal", "PricedType", "RefusalKind", "Unschedulable"]
 
@@ -145,7 +149,7 @@ class Unschedulable:
         return told or "no nodepool is ready to launch nodes"
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False)
 class Plan:
     """What one solve decided. A value: print it for a dry run, store it to replay it, compare two."""
 
@@ -153,8 +157,9 @@ class Plan:
     launches: tuple[Launch, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     unschedulable: tuple[Unschedulable, ...] = ()
+    _aftermath: Callable[[], Aftermath] | None = attrs.field(default=None, repr=False)
     _by_pod: Mapping[str, Any] = attrs.field(
-        init=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
+        init=False, repr=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
     )
 
     @property
@@ -173,19 +178,16 @@ class Plan:
         found: Launch | Nomination | Unschedulable | None = self._by_pod.get(pod if isinstance(pod, str) else pod.key)
         return found
 
-    def explain(self, pod: Pod | str) -> str:
-        """Why this pod goes where it goes, or why it waits."""
-        found = self.outcome(pod)
-        pod = pod if isinstance(pod, str) else pod.key
-        if found is None:
-            return f"pod {pod} was not part of this plan"
-        if isinstance(found, Nomination):
-            return f"pod {pod} fits node {found.node}, which is there already"
-        if isinstance(found, Launch):
-            return f"pod {pod} gets a new node: {found.explain()}"
-        if len(found.refusals) < 2:
-            return f"pod {pod} cannot be placed: {found.reason}"
-        return "\n".join((f"pod {pod} cannot be placed:", *(f"  {refusal}" for refusal in found.refusals)))
+    def explain(self, pod: Pod | str) -> Explanation:
+        """Why this pod goes where it goes, or why it waits and what would help. Worked out now, by asking the scheduler again."""
+        from karpy.scheduling.explain.explain import explain  # it asks the scheduler, which makes plans
+
+        return explain(self, pod if isinstance(pod, str) else pod.key)
+
+    @functools.cached_property
+    def aftermath(self) -> Aftermath | None:
+        """What the plan can be questioned about; None for a plan that no solve made."""
+        return self._aftermath() if self._aftermath is not None else None
 
 
 def _index(plan: Plan) -> dict[str, Any]:

@@ -7,13 +7,16 @@ a class for good is not asked again, so the cost grows with the number of classe
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
+from karpy.requirements import Requirements
 from karpy.resources import Resources, total
+from karpy.scheduling.aftermath import Aftermath, Machines, aftermath_of
 from karpy.scheduling.bound import price_bound
 from karpy.scheduling.claims import PlannedClaim, Template, templates_for
 from karpy.scheduling.classes import PodClass, classify, read_pods
@@ -23,14 +26,14 @@ from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.limits import remaining_limits, within
 from karpy.scheduling.openclaims import OpenClaims, Packing
 from karpy.scheduling.opennodes import OpenNodes
-from karpy.scheduling.plan import Plan, Unschedulable
+from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
 from karpy.scheduling.reasons import Refusals
 from karpy.scheduling.rungs import Rung
-from karpy.scheduling.topology import Group, Topology
+from karpy.scheduling.topology import Group, GroupKind, Topology
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE
 
-__all__ = ["MAX_INSTANCE_TYPES", "solve"]
+__all__ = ["MAX_INSTANCE_TYPES", "Standing", "place_after", "solve", "standing_after"]
 
 _PACKINGS = (Packing.FULLEST, Packing.KARPENTER)
 
@@ -89,6 +92,41 @@ def _badness(plan: Plan) -> tuple[int, float, int]:
     return sum(len(part.pods) for part in plan.unschedulable), plan.price, len(plan.launches)
 
 
+def place_after(aftermath: Aftermath, pod: Pod, *, kept_away: bool = True) -> Launch | Nomination | None:
+    """Where one pod goes that comes after all those of a plan; None when nowhere.
+
+    This is what explanations ask, with pods, pools and catalogs that they change. Without ``kept_away`` the anti-affinities of
+    other pods do not count.
+    """
+    run = _Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
+    if not kept_away:
+        run.ignore_who_keeps_away()
+    run.place_all()
+    return run.place_of(pod, aftermath.max_instance_types)
+
+
+@attrs.frozen(eq=False)
+class Standing:
+    """What a solve works with when it comes to a pod: the pools, the pod, and what is left of limits."""
+
+    templates: tuple[Template, ...]
+    pod_class: PodClass
+    last: Rung
+    remaining: Mapping[str, Resources | None]
+    nodes: Sequence[ExistingNode]
+    claims: Sequence[PlannedClaim]
+
+
+def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
+    """How things stand for a pod that comes after all those of a plan; None for a pod that is not looked at."""
+    run = _Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
+    if not run.classes:
+        return None
+    (found,) = run.classes
+    last = run.ladder(found)[-1]
+    return Standing(run.templates, found, last, run.remaining, run.nodes, run.open_claims.claims)
+
+
 @attrs.frozen
 class _Policy:
     respect_preferences: bool
@@ -107,14 +145,26 @@ class _Waiting:
 class _Run:
     """The scratch state of one solve."""
 
-    def __init__(self, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: _Policy) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        pods: Sequence[Pod],
+        policy: _Policy,
+        after: Aftermath | None = None,
+    ) -> None:
         daemons = daemons_of(snapshot.daemon_sets)
         self.snapshot = snapshot
+        self.catalog = catalog
+        self.policy = policy
+        self.wanted = pods
         self.well_known = catalog.labels.well_known
         self.templates: tuple[Template, ...] = templates_for(
             snapshot.pools, catalog, daemons, strict_min_values=policy.strict_min_values
         )
-        self.remaining: dict[str, Resources | None] = remaining_limits(snapshot, catalog)
+        self.remaining: dict[str, Resources | None] = (
+            remaining_limits(snapshot, catalog) if after is None else dict(after.remaining)
+        )
         taints = (taint for template in self.templates for taint in template.taints)
         self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
         readable, refused = read_pods(pods, catalog.labels, snapshot.namespaces, snapshot.storage)
@@ -122,7 +172,8 @@ class _Run:
             required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
             readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
         self.refused = [Unschedulable((pod.key,), reason) for pod, reason in refused]
-        self.topology = Topology(snapshot, self.templates, readable, self.well_known)
+        around = () if after is None else itertools.chain.from_iterable(after.machines.reads)
+        self.topology = Topology(snapshot, self.templates, (*readable, *around), self.well_known)
         self.classes = classify(readable, (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting)
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
         self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
@@ -131,6 +182,23 @@ class _Run:
         self.left_over: list[_Waiting] = []
         self.refusals = Refusals(self.templates, self.remaining)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
+        if after is not None:
+            self._take_over(after.machines)
+
+    def _take_over(self, machines: Machines) -> None:
+        """Begin with machines that an earlier solve planned."""
+        nobody = Rung(Constraints(Requirements()), (), self.topology)
+        for number, claim in enumerate(machines.claims):
+            self.open_claims.open(claim.copy(), nobody)
+            for read in () if self.topology.is_empty else machines.reads[number]:
+                rung = Rung(read.constraints, self.topology.selecting(read.pod), self.topology)
+                rung.record_claim(number, claim.shape, self.well_known)
+
+    def ignore_who_keeps_away(self) -> None:
+        """Let the anti-affinities of other pods count for nothing."""
+        for found in self.classes:
+            groups: tuple[Group, ...] = found.selected_by  # type: ignore[assignment]  # what `selecting` returned
+            found.selected_by = tuple(group for group in groups if group.kind is not GroupKind.INVERSE)
 
     def place_all(self) -> None:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
@@ -144,7 +212,7 @@ class _Run:
                 break
         self.left_over = waiting
 
-    def _ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
+    def ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
         """The rungs of a class, the strictest first."""
         selected_by: tuple[Group, ...] = pod_class.selected_by  # type: ignore[assignment]  # what `selecting` returned
         key = (pod_class.constraints, selected_by)
@@ -165,7 +233,7 @@ class _Run:
         waiting = []
         for pod in pod_class.pods:
             node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
-            if node is None or not any(self.open_nodes.put(node, pod, pod_class, r) for r in self._ladder(pod_class)):
+            if node is None or not any(self.open_nodes.put(node, pod, pod_class, r) for r in self.ladder(pod_class)):
                 waiting.append(pod)
         return waiting
 
@@ -174,7 +242,7 @@ class _Run:
 
         A rung on which no other pod matters, and that refused one pod, refuses all that come after it.
         """
-        rungs = list(self._ladder(pod_class))
+        rungs = list(self.ladder(pod_class))
         self.open_nodes.begin()
         self.open_claims.begin()
         for position, pod in enumerate(pods):
@@ -208,12 +276,20 @@ class _Run:
                 return True
         return False
 
+    def place_of(self, pod: Pod, max_types: int) -> Launch | Nomination | None:
+        """Where the pod was put."""
+        for claim in self.open_claims.claims:
+            if claim.pods[-1] is pod:
+                return claim.to_launch(max_types)
+        return next((node.to_nomination() for node in self.nodes if node.pods), None)
+
     def to_plan(self, max_types: int) -> Plan:
-        launches, dropped = [], []
+        launches, dropped, kept = [], [], []
         for claim in self.open_claims.claims:
             launch = claim.to_launch(max_types)
             if launch is not None:
                 launches.append(launch)
+                kept.append(claim)
             else:
                 reason = f"minValues requirement is not met by the cheapest {max_types} instance types"
                 dropped.append(Unschedulable(tuple(pod.key for pod in claim.pods), reason))
@@ -222,8 +298,19 @@ class _Run:
             launches=tuple(launches),
             nominations=tuple(node.to_nomination() for node in self.nodes if node.pods),
             unschedulable=(*self.refused, *dropped, *(self._unschedulable(part) for part in self.left_over)),
+            aftermath=functools.partial(
+                aftermath_of,
+                snapshot=self.snapshot,
+                catalog=self.catalog,
+                policy=self.policy,
+                max_instance_types=max_types,
+                pods=self.wanted,
+                nominated={node.view: node.pods for node in self.nodes if node.pods},
+                planned=tuple(kept),
+                remaining=self.remaining,
+            ),
         )
 
     def _unschedulable(self, part: _Waiting) -> Unschedulable:
-        refusals = functools.partial(self.refusals.of, part.pod_class, self._ladder(part.pod_class)[-1])
+        refusals = functools.partial(self.refusals.of, part.pod_class, self.ladder(part.pod_class)[-1])
         return Unschedulable(tuple(pod.key for pod in part.pods), refusals=refusals)

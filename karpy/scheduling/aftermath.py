@@ -1,0 +1,100 @@
+"""How a solve leaves the cluster on paper: what a plan can be questioned about long after it was made.
+
+Questions are answered by the scheduling code itself, for a pod that comes after all the others. So here is what such a pod
+would find: nodes with the pods that were nominated to them, planned machines that still may narrow, and what is left of limits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import msgspec
+
+from karpy.cloud.instancetype import Catalog
+from karpy.objects.pod import Pod
+from karpy.requirements import Requirements
+from karpy.resources import Resources
+from karpy.scheduling.claims import PlannedClaim
+from karpy.scheduling.classes import ReadPod, read_pods
+from karpy.scheduling.constraints import Constraints
+from karpy.state.snapshot import NodeView, Snapshot
+
+__all__ = ["Aftermath", "Machines", "aftermath_of"]
+
+
+@attrs.frozen(eq=False, slots=False)
+class Machines:
+    """The planned machines, as the solve left them. They are shared by all questions and must not be changed."""
+
+    claims: tuple[PlannedClaim, ...]
+    snapshot: Snapshot
+    catalog: Catalog
+
+    @functools.cached_property
+    def reads(self) -> tuple[tuple[ReadPod, ...], ...]:
+        """For each machine its pods, with nothing left of their constraints but whom they keep away."""
+        stripped: dict[Constraints, Constraints] = {}
+        return tuple(tuple(self._read(claim.pods, stripped)) for claim in self.claims)
+
+    def _read(self, pods: Iterable[Pod], stripped: dict[Constraints, Constraints]) -> Iterable[ReadPod]:
+        snapshot = self.snapshot
+        for read in read_pods(pods, self.catalog.labels, snapshot.namespaces, snapshot.storage)[0]:
+            given = read.constraints
+            if given not in stripped:
+                stripped[given] = Constraints(Requirements(), anti_affinity=given.anti_affinity)
+            yield ReadPod(read.pod, stripped[given])
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Aftermath:
+    """The inputs of one more solve. ``policy`` is that of the solve whose plan is questioned."""
+
+    snapshot: Snapshot
+    catalog: Catalog
+    policy: Any
+    max_instance_types: int
+    machines: Machines
+    remaining: Mapping[str, Resources | None]
+    pods: Mapping[str, Pod]
+    """The pods that were asked for, by key."""
+
+
+def aftermath_of(
+    *,
+    snapshot: Snapshot,
+    catalog: Catalog,
+    policy: Any,
+    max_instance_types: int,
+    pods: Sequence[Pod],
+    nominated: Mapping[NodeView, Sequence[Pod]],
+    planned: tuple[PlannedClaim, ...],
+    remaining: Mapping[str, Resources | None],
+) -> Aftermath:
+    """The cluster when every nominated pod is where it was nominated to, and none of ``pods`` is anywhere else."""
+    moving = {pod.metadata.uid for pod in pods}
+    nodes = tuple(_filled(view, nominated.get(view, ()), moving) for view in snapshot.nodes)
+    return Aftermath(
+        snapshot=attrs.evolve(snapshot, pending=(), nodes=nodes),
+        catalog=catalog,
+        policy=policy,
+        max_instance_types=max_instance_types,
+        machines=Machines(planned, snapshot, catalog),
+        remaining=remaining,
+        pods={pod.key: pod for pod in pods},
+    )
+
+
+def _filled(view: NodeView, newcomers: Sequence[Pod], moving: set[str]) -> NodeView:
+    if view.is_leaving and any(pod.metadata.uid in moving for pod in view.pods):
+        return attrs.evolve(view, pods=tuple(pod for pod in view.pods if pod.metadata.uid not in moving))
+    return attrs.evolve(view, pods=(*view.pods, *map(_arrived, newcomers))) if newcomers else view
+
+
+def _arrived(pod: Pod) -> Pod:
+    """A pod whose predecessor of the same name is still leaving is there for good once it has moved."""
+    if not pod.metadata.is_deleting:
+        return pod
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp=None))
