@@ -20,6 +20,7 @@ from karpy.resources import Resources
 from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import ReadPod, read_pods
 from karpy.scheduling.constraints import Constraints
+from karpy.scheduling.daemons import daemons_of, expected_on
 from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["Aftermath", "Machines", "aftermath_of"]
@@ -32,6 +33,13 @@ class Machines:
     claims: tuple[PlannedClaim, ...]
     snapshot: Snapshot
     catalog: Catalog
+
+    @functools.cached_property
+    def expected(self) -> Mapping[NodeView, Resources]:
+        """What daemons will still take, on the nodes on which any will."""
+        daemons = daemons_of(self.snapshot.daemon_sets)
+        found = {view: expected_on(view, daemons) for view in self.snapshot.nodes} if daemons else {}
+        return {view: amounts for view, amounts in found.items() if any(amounts.values())}
 
     @functools.cached_property
     def reads(self) -> tuple[tuple[ReadPod, ...], ...]:
@@ -50,9 +58,11 @@ class Machines:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Aftermath:
-    """The inputs of one more solve. ``policy`` is that of the solve whose plan is questioned."""
+    """The inputs of one more solve. ``policy`` is that of the solve whose plan is questioned; ``counted`` has the nodes whose
+    pods count for spread and affinity."""
 
     snapshot: Snapshot
+    counted: Snapshot
     catalog: Catalog
     policy: Any
     max_instance_types: int
@@ -76,12 +86,14 @@ def aftermath_of(
     """The cluster when every nominated pod is where it was nominated to, and none of ``pods`` is anywhere else."""
     moving = {pod.metadata.uid for pod in pods}
     nodes = tuple(_filled(view, nominated.get(view, ()), moving) for view in snapshot.nodes)
+    cluster = attrs.evolve(snapshot, pending=(), nodes=nodes)
     return Aftermath(
-        snapshot=attrs.evolve(snapshot, pending=(), nodes=nodes),
+        snapshot=cluster,
+        counted=cluster,
         catalog=catalog,
         policy=policy,
         max_instance_types=max_instance_types,
-        machines=Machines(planned, snapshot, catalog),
+        machines=Machines(planned, cluster, catalog),
         remaining=remaining,
         pods={pod.key: pod for pod in pods},
     )

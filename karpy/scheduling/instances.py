@@ -228,7 +228,7 @@ def _amounts(types: Sequence[InstanceType], *, allocatable: bool) -> dict[str, _
 
 def _distinct(table: _Amounts | None, mask: int) -> set[int]:
     amounts, suffixes = table or ([], [])
-    above = (*suffixes[1:], 0)
+    above = (*suffixes[1:], 0)[: len(suffixes)]
     return {amount for amount, having, more in zip(amounts, suffixes, above, strict=True) if having & ~more & mask}
 
 

@@ -172,8 +172,9 @@ class _Run:
             required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
             readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
         self.refused = [Unschedulable((pod.key,), reason) for pod, reason in refused]
+        counted = snapshot if after is None else after.counted
         around = () if after is None else itertools.chain.from_iterable(after.machines.reads)
-        self.topology = Topology(snapshot, self.templates, (*readable, *around), self.well_known)
+        self.topology = Topology(counted, self.templates, (*readable, *around), self.well_known)
         self.classes = classify(readable, (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting)
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
         self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}

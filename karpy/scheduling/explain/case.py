@@ -13,6 +13,7 @@ from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Container, ContainerResources, Pod, PodSpec, PodStatus
 from karpy.resources import PODS, Resources, format_amount
 from karpy.scheduling.aftermath import Aftermath
+from karpy.scheduling.explain.focus import focused
 from karpy.scheduling.plan import Launch, Nomination
 from karpy.scheduling.scheduler import place_after
 
@@ -55,7 +56,8 @@ class Case:
 def case_of(aftermath: Aftermath, pod: Pod) -> Case:
     """The case as it stands."""
     pools = {pool.name: pool for pool in aftermath.snapshot.pools}
-    return Case(aftermath=aftermath, pod=_plain(pod), pools=pools, remaining=aftermath.remaining)
+    focus = focused(aftermath, pod)
+    return Case(aftermath=focus, pod=_plain(pod), pools=pools, remaining=aftermath.remaining)
 
 
 def with_spec(case: Case, **fields: Any) -> Case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from karpy.scheduling.aftermath import Aftermath
-from karpy.scheduling.explain.case import Case, case_of
+from karpy.scheduling.explain.case import case_of
 from karpy.scheduling.explain.conflict import Question
 from karpy.scheduling.explain.explanation import Explanation, Funnel
 from karpy.scheduling.explain.funnel import funnel_of_launch, funnels_of_waiting
@@ -15,7 +15,7 @@ from karpy.scheduling.explain.values import told_place
 from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
 from karpy.scheduling.scheduler import standing_after
 
-__all__ = ["explain"]
+__all__ = ["explain", "question_of"]
 
 _MOST_CONFLICTS = 4
 
@@ -47,12 +47,12 @@ def _told(key: str, found: Unschedulable) -> Explanation:
 
 
 def _waiting(aftermath: Aftermath, key: str, found: Unschedulable) -> Explanation:
-    case = case_of(aftermath, aftermath.pods[key])
+    question = question_of(aftermath, key)
+    case = question.case
     place = case.place()
     if place is not None:
         told = f"pod {key} cannot be placed yet, but once this plan is carried out: {told_place(place)}"
         return Explanation(pod=key, summary=told, outcome=found)
-    question = _question(case)
     if question.place(()) is None:
         return _told(key, found)
     conflict, *also = _conflicts(question)
@@ -63,13 +63,14 @@ def _waiting(aftermath: Aftermath, key: str, found: Unschedulable) -> Explanatio
         outcome=found,
         conflict=tuple(unit.constraint for unit in conflict),
         also=tuple(tuple(unit.constraint for unit in other) for other in also),
-        nearest=near_misses(question, conflict),
+        nearest=near_misses(question, conflict, also),
         funnel=() if standing is None else funnels_of_waiting(standing),
     )
 
 
-def _question(case: Case) -> Question:
-    """What might be otherwise. What is tried first is blamed last: the world, then pools, then the pod."""
+def question_of(aftermath: Aftermath, key: str) -> Question:
+    """A pod, and what might be otherwise. What is tried first is blamed last: the world, then pools, then the pod."""
+    case = case_of(aftermath, aftermath.pods[key])
     pools = (unit for pool in case.pools.values() for unit in pool_units(case, pool))
     units = [*world_units(case), *pools, *pod_units(case)]
     question = Question(case, units)

@@ -108,19 +108,16 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self.summary]
-        for title, conflict in zip(_titles(), (self.conflict, *self.also), strict=False):
-            if conflict:
-                lines += [title, *(f"  - {part}" for part in conflict)]
+        if self.conflict and not self.also:
+            lines += ["what keeps it out (without any one of these it would have a place):", *map(_item, self.conflict)]
+        for number, conflict in enumerate((self.conflict, *self.also) if self.also else (), 1):
+            lines += [f"what keeps it out, {number} of {len(self.also) + 1}:", *map(_item, conflict)]
         if self.nearest:
-            lines += ["any one of these would give it a place:", *(f"  - {miss}" for miss in self.nearest)]
+            lines += ["any one of these would give it a place:", *map(_item, self.nearest)]
         if self.funnel:
             lines += ["instance types:", *(f"  {funnel}" for funnel in self.funnel)]
         return "\n".join(lines)
 
 
-def _titles() -> tuple[str, ...]:
-    first = "what keeps it out (without any one of these it would have a place):"
-    return (first, *["and, by itself:"] * _MOST_CONFLICTS)
-
-
-_MOST_CONFLICTS = 8
+def _item(part: Constraint | NearMiss) -> str:
+    return f"  - {part}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import attrs
 import msgspec
@@ -59,11 +58,11 @@ def _own(kind: ConstraintKind, text: str) -> Constraint:
     return Constraint(kind, "pod", text)
 
 
-def _would_do(case: Case, key: str, values: tuple[str, ...], put: Any) -> Iterator[Change]:
+def _would_do(case: Case, told: str, values: tuple[str, ...], put: Callable[[Case, str], Case]) -> Iterator[Change]:
     """Those of ``values`` that give the pod a place when they are ``put`` where another is."""
     good = [value for value in values if put(case, value).place() is not None]
     if good:
-        yield Change(f"{key} {' or '.join(good)}", lambda case: put(case, good[0]))
+        yield Change(f"{told} {' or '.join(good)}", lambda case: put(case, good[0]))
 
 
 # Nodes
@@ -77,7 +76,7 @@ def _selector(key: str, value: str) -> Unit:
         return with_spec(case, node_selector={**(case.pod.spec.node_selector or {}), key: other})
 
     def ease(case: Case, place: Place) -> Iterator[Change]:
-        yield from _would_do(case, key, values_at(case, place, normalize(key)), put)
+        yield from _would_do(case, f"nodeSelector {key}:", values_at(case, place, normalize(key)), put)
         yield from _labels_on_pools(case, key, value)
 
     constraint = _own(ConstraintKind.NODE_SELECTOR, f"nodeSelector {key}: {value}")
@@ -137,7 +136,9 @@ def _expression(expression: SelectorRequirement) -> Unit:
     def ease(case: Case, place: Place) -> Iterator[Change]:
         key = expression.key
         values = values_at(case, place, normalize(key))
-        yield from _would_do(case, key, values, lambda case, v: put(case, SelectorRequirement(key, "In", (v,))))
+        yield from _would_do(
+            case, f"node affinity {key} In", values, lambda case, v: put(case, SelectorRequirement(key, "In", (v,)))
+        )
         if expression.operator == "In" and len(expression.values) == 1:
             yield from _labels_on_pools(case, key, expression.values[0])
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
+from karpy.labels import normalize
 from karpy.objects.meta import find_condition
 from karpy.objects.nodepool import NodePool
-from karpy.objects.pod import Pod
-from karpy.requirements import NEGATIVE, Operator, Requirement, Requirements
+from karpy.requirements import Operator, Requirement, Requirements
 from karpy.resources import NODES, Resources
-from karpy.scheduling.constraints import constraints_of
 from karpy.scheduling.explain.case import Case
 from karpy.scheduling.explain.explanation import Constraint, ConstraintKind
+from karpy.scheduling.explain.focus import keeps_away
 from karpy.scheduling.explain.units import Change, Place, Unit
 from karpy.scheduling.explain.values import first_that, last_that, readable, values_at
 from karpy.scheduling.instances import columns
@@ -24,6 +24,7 @@ __all__ = ["daemon_unit", "pool_units", "world_units"]
 
 _READY = "Ready"
 _SHOWN = 3
+_NEGATIVE = ("NotIn", "DoesNotExist")
 
 
 def pool_units(case: Case, pool: NodePool) -> Iterator[Unit]:
@@ -38,7 +39,7 @@ def pool_units(case: Case, pool: NodePool) -> Iterator[Unit]:
         if requirement.operator is not Operator.EXISTS or requirement.is_bounded:
             yield _requirement(pool, requirement, must_exist=_is_asked_for(requirement.key, case))
     for key, value in pool.labels.items():
-        yield _label(pool, Requirement.in_(key, value), must_exist=_is_asked_for(Requirement.exists(key).key, case))
+        yield _label(pool, Requirement.in_(key, value), must_exist=_is_asked_for(normalize(key), case))
     for name, amount in pool.limits.items() if pool.limits is not None else ():
         yield _limit(pool, name, amount)
 
@@ -69,12 +70,13 @@ def _is_asked_for(key: str, case: Case) -> bool:
     may still have it, with whatever value."""
     if key in case.aftermath.catalog.labels.well_known:
         return False
-    try:
-        constraints = constraints_of(case.pod)
-    except ValueError:
-        return False
-    asked = (constraints.selected, *constraints.terms)
-    return any(key in wanted and wanted[key].operator not in NEGATIVE for wanted in asked)
+    spec = case.pod.spec
+    if any(normalize(selected) == key for selected in spec.node_selector or {}):
+        return True
+    required = spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None
+    terms = required.node_selector_terms if required is not None else ()
+    wishes = (expression for term in terms for expression in term.match_expressions)
+    return any(normalize(wish.key) == key and wish.operator not in _NEGATIVE for wish in wishes)
 
 
 def _requirement(pool: NodePool, given: Requirement, *, must_exist: bool) -> Unit:
@@ -130,7 +132,7 @@ def _label(pool: NodePool, given: Requirement, *, must_exist: bool) -> Unit:
 
     def put(case: Case, value: str | None) -> Case:
         held = case.pools[pool.name]
-        kept = {name: own for name, own in held.labels.items() if Requirement.exists(name).key != key}
+        kept = {name: own for name, own in held.labels.items() if normalize(name) != key}
         if value is not None:
             return case.with_pool(attrs.evolve(held, labels={**kept, key: value}))
         open_now = held.requirements & Requirements((Requirement.exists(key),)) if must_exist else held.requirements
@@ -217,19 +219,13 @@ def _other_pods(names: list[str]) -> Unit:
 
 def _keeping_away(case: Case) -> Iterator[str]:
     """Pods, where they are or will be, whose required anti-affinity is about this pod."""
-    given, metadata = case.aftermath, case.pod.metadata
-    there = (pod for view in given.snapshot.nodes for pod in view.pods if pod.is_active)
+    given = case.aftermath
+    there = (pod for view in given.counted.nodes for pod in view.pods if pod.is_active)
     planned = (pod for claim in given.machines.claims for pod in claim.pods)
     for pod in (*there, *planned):
-        if _keeps_apart(pod) and pod.metadata.uid != metadata.uid:
-            terms = constraints_of(pod, given.snapshot.namespaces).anti_affinity
-            if any(term.selector.selects(metadata.namespace, metadata.labels or {}) for term in terms):
-                yield pod.key
-
-
-def _keeps_apart(pod: Pod) -> bool:
-    affinity = pod.spec.affinity
-    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
+        is_other = pod.metadata.uid != case.pod.metadata.uid
+        if is_other and keeps_away(pod, case.pod, given.snapshot.namespaces):
+            yield pod.key
 
 
 def daemon_unit(case: Case) -> Iterator[Unit]:
