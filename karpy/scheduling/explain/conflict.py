@@ -47,6 +47,15 @@ class Question:
             kept, smaller = smaller, self._shrink(smaller)
         return tuple(unit for unit in self.units if unit in kept)
 
+    def grow(self, kept: list[Unit], more: Sequence[Unit]) -> list[Unit]:
+        """``kept``, with which the pod has a place, and as many of ``more`` as it can bear, the first ones rather than the last."""
+        if not more or self.place([*kept, *more]) is not None:
+            return [*kept, *more]
+        if len(more) == 1:
+            return kept
+        middle = len(more) // 2
+        return self.grow(self.grow(kept, more[:middle]), more[middle:])
+
     def _critical(self, among: Sequence[Unit]) -> list[Unit]:
         """The constraints without any one of which the pod has a place."""
         return self._critical_in(list(among), among)

@@ -51,7 +51,7 @@ def _waiting(aftermath: Aftermath, key: str, found: Unschedulable) -> Explanatio
     case = question.case
     place = case.place()
     if place is not None:
-        told = f"pod {key} cannot be placed yet, but once this plan is carried out: {told_place(place)}"
+        told = f"pod {key} waits for the next pass, which has a place for it: {told_place(place)}"
         return Explanation(pod=key, summary=told, outcome=found)
     if question.place(()) is None:
         return _told(key, found)
@@ -63,7 +63,7 @@ def _waiting(aftermath: Aftermath, key: str, found: Unschedulable) -> Explanatio
         outcome=found,
         conflict=tuple(unit.constraint for unit in conflict),
         also=tuple(tuple(unit.constraint for unit in other) for other in also),
-        nearest=near_misses(question, conflict, also),
+        nearest=near_misses(question, conflict),
         funnel=() if standing is None else funnels_of_waiting(standing),
     )
 
