@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
-from karpy.requirements import Requirements
 from karpy.resources import Resources, total
-from karpy.scheduling.aftermath import Aftermath, Machines, aftermath_of
+from karpy.scheduling.aftermath import Aftermath, aftermath_of
 from karpy.scheduling.bound import price_bound
 from karpy.scheduling.claims import PlannedClaim, Template, templates_for
 from karpy.scheduling.classes import PodClass, classify, read_pods
@@ -26,14 +25,14 @@ from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.limits import remaining_limits, within
 from karpy.scheduling.openclaims import OpenClaims, Packing
 from karpy.scheduling.opennodes import OpenNodes
-from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
+from karpy.scheduling.plan import Plan, Unschedulable
 from karpy.scheduling.reasons import Refusals
 from karpy.scheduling.rungs import Rung
-from karpy.scheduling.topology import Group, GroupKind, Topology
+from karpy.scheduling.topology import Group, Topology
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE
 
-__all__ = ["MAX_INSTANCE_TYPES", "Standing", "place_after", "solve", "standing_after"]
+__all__ = ["MAX_INSTANCE_TYPES", "Run", "solve"]
 
 _PACKINGS = (Packing.FULLEST, Packing.KARPENTER)
 
@@ -69,7 +68,7 @@ def solve(
     wanted = snapshot.to_place if pods is None else tuple(pods)
     plans = []
     for each in _PACKINGS if packing is None else (packing,):
-        run = _Run(snapshot, catalog, wanted, _Policy(respect_preferences, strict_min_values, each))
+        run = Run(snapshot, catalog, wanted, _Policy(respect_preferences, strict_min_values, each))
         run.place_all()
         plans.append(run.to_plan(max_instance_types))
         if _is_good(plans[-1], run, len(wanted)):
@@ -77,7 +76,7 @@ def solve(
     return min(plans, key=_badness)
 
 
-def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
+def _is_good(plan: Plan, run: Run, pods: int) -> bool:
     """Whether another packing need not be tried: nothing is launched; or of many pods all have a place at a fair price."""
     if not plan.launches:
         return True
@@ -90,41 +89,6 @@ def _is_good(plan: Plan, run: _Run, pods: int) -> bool:
 def _badness(plan: Plan) -> tuple[int, float, int]:
     """Lower is better: pods left without a place, then dollars, then machines."""
     return sum(len(part.pods) for part in plan.unschedulable), plan.price, len(plan.launches)
-
-
-def place_after(aftermath: Aftermath, pod: Pod, *, kept_away: bool = True) -> Launch | Nomination | None:
-    """Where one pod goes that comes after all those of a plan; None when nowhere.
-
-    This is what explanations ask, with pods, pools and catalogs that they change. Without ``kept_away`` the anti-affinities of
-    other pods do not count.
-    """
-    run = _Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
-    if not kept_away:
-        run.ignore_who_keeps_away()
-    run.place_all()
-    return run.place_of(pod, aftermath.max_instance_types)
-
-
-@attrs.frozen(eq=False)
-class Standing:
-    """What a solve works with when it comes to a pod: the pools, the pod, and what is left of limits."""
-
-    templates: tuple[Template, ...]
-    pod_class: PodClass
-    last: Rung
-    remaining: Mapping[str, Resources | None]
-    nodes: Sequence[ExistingNode]
-    claims: Sequence[PlannedClaim]
-
-
-def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
-    """How things stand for a pod that comes after all those of a plan; None for a pod that is not looked at."""
-    run = _Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
-    if not run.classes:
-        return None
-    (found,) = run.classes
-    last = run.ladder(found)[-1]
-    return Standing(run.templates, found, last, run.remaining, run.nodes, run.open_claims.claims)
 
 
 @attrs.frozen
@@ -142,8 +106,8 @@ class _Waiting:
     pods: Sequence[Pod]
 
 
-class _Run:
-    """The scratch state of one solve."""
+class Run:
+    """The scratch state of one solve; or, ``after`` another, of one for pods that come when all that it planned is there."""
 
     def __init__(
         self,
@@ -183,23 +147,6 @@ class _Run:
         self.left_over: list[_Waiting] = []
         self.refusals = Refusals(self.templates, self.remaining)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
-        if after is not None:
-            self._take_over(after.machines)
-
-    def _take_over(self, machines: Machines) -> None:
-        """Begin with machines that an earlier solve planned."""
-        nobody = Rung(Constraints(Requirements()), (), self.topology)
-        for number, claim in enumerate(machines.claims):
-            self.open_claims.open(claim.copy(), nobody)
-            for read in () if self.topology.is_empty else machines.reads[number]:
-                rung = Rung(read.constraints, self.topology.selecting(read.pod), self.topology)
-                rung.record_claim(number, claim.shape, self.well_known)
-
-    def ignore_who_keeps_away(self) -> None:
-        """Let the anti-affinities of other pods count for nothing."""
-        for found in self.classes:
-            groups: tuple[Group, ...] = found.selected_by  # type: ignore[assignment]  # what `selecting` returned
-            found.selected_by = tuple(group for group in groups if group.kind is not GroupKind.INVERSE)
 
     def place_all(self) -> None:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
@@ -276,13 +223,6 @@ class _Run:
                     self.remaining[template.pool.name] = limit - claim.largest_capacity(limit)
                 return True
         return False
-
-    def place_of(self, pod: Pod, max_types: int) -> Launch | Nomination | None:
-        """Where the pod was put."""
-        for claim in self.open_claims.claims:
-            if claim.pods[-1] is pod:
-                return claim.to_launch(max_types)
-        return next((node.to_nomination() for node in self.nodes if node.pods), None)
 
     def to_plan(self, max_types: int) -> Plan:
         launches, dropped, kept = [], [], []

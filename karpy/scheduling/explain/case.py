@@ -13,9 +13,9 @@ from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Container, ContainerResources, Pod, PodSpec, PodStatus
 from karpy.resources import PODS, Resources, format_amount
 from karpy.scheduling.aftermath import Aftermath
+from karpy.scheduling.afterwards import place_after
 from karpy.scheduling.explain.focus import focused
 from karpy.scheduling.plan import Launch, Nomination
-from karpy.scheduling.scheduler import place_after
 
 __all__ = ["Case", "case_of", "with_spec"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from karpy.scheduling.aftermath import Aftermath
+from karpy.scheduling.afterwards import standing_after
 from karpy.scheduling.explain.case import case_of
 from karpy.scheduling.explain.conflict import Question
 from karpy.scheduling.explain.explanation import Explanation, Funnel
@@ -13,7 +14,6 @@ from karpy.scheduling.explain.poolunits import daemon_unit, pool_units, world_un
 from karpy.scheduling.explain.units import Unit
 from karpy.scheduling.explain.values import told_place
 from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
-from karpy.scheduling.scheduler import standing_after
 
 __all__ = ["explain", "question_of"]
 

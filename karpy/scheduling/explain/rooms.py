@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from karpy.scheduling.afterwards import standing_after
 from karpy.scheduling.explain.case import Case
-from karpy.scheduling.scheduler import standing_after
 
 __all__ = ["rooms"]
 
