@@ -19,11 +19,19 @@ from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import ReadPod, read_pods
-from karpy.scheduling.constraints import Constraints
+from karpy.scheduling.constraints import AffinityTerm, Constraints
 from karpy.scheduling.daemons import daemons_of, expected_on
 from karpy.state.snapshot import NodeView, Snapshot
 
-__all__ = ["Aftermath", "Machines", "aftermath_of"]
+__all__ = ["Aftermath", "Machines", "Planned", "aftermath_of"]
+
+
+@attrs.frozen(eq=False)
+class Planned:
+    """A planned machine, and those of its pods that count for spread and affinity."""
+
+    claim: PlannedClaim
+    pods: tuple[ReadPod, ...]
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -33,6 +41,7 @@ class Machines:
     claims: tuple[PlannedClaim, ...]
     snapshot: Snapshot
     catalog: Catalog
+    _stripped: dict[tuple[AffinityTerm, ...], Constraints] = attrs.field(init=False, factory=dict)
 
     @functools.cached_property
     def expected(self) -> Mapping[NodeView, Resources]:
@@ -42,18 +51,19 @@ class Machines:
         return {view: amounts for view, amounts in found.items() if any(amounts.values())}
 
     @functools.cached_property
-    def reads(self) -> tuple[tuple[ReadPod, ...], ...]:
-        """For each machine its pods, with nothing left of their constraints but whom they keep away."""
-        stripped: dict[Constraints, Constraints] = {}
-        return tuple(tuple(self._read(claim.pods, stripped)) for claim in self.claims)
+    def all(self) -> tuple[Planned, ...]:
+        return tuple(Planned(claim, self.read(claim.pods)) for claim in self.claims)
 
-    def _read(self, pods: Iterable[Pod], stripped: dict[Constraints, Constraints]) -> Iterable[ReadPod]:
-        snapshot = self.snapshot
+    def read(self, pods: Iterable[Pod]) -> tuple[ReadPod, ...]:
+        """Pods of planned machines, with nothing left of their constraints but whom they keep away."""
+        snapshot, stripped = self.snapshot, self._stripped
+        found = []
         for read in read_pods(pods, self.catalog.labels, snapshot.namespaces, snapshot.storage)[0]:
-            given = read.constraints
-            if given not in stripped:
-                stripped[given] = Constraints(Requirements(), anti_affinity=given.anti_affinity)
-            yield ReadPod(read.pod, stripped[given])
+            kept = read.constraints.anti_affinity
+            if kept not in stripped:
+                stripped[kept] = Constraints(Requirements(), anti_affinity=kept)
+            found.append(ReadPod(read.pod, stripped[kept]))
+        return tuple(found)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -67,6 +77,7 @@ class Aftermath:
     policy: Any
     max_instance_types: int
     machines: Machines
+    planned: Sequence[Planned]
     remaining: Mapping[str, Resources | None]
     pods: Mapping[str, Pod]
     """The pods that were asked for, by key."""
@@ -87,13 +98,15 @@ def aftermath_of(
     moving = {pod.metadata.uid for pod in pods}
     nodes = tuple(_filled(view, nominated.get(view, ()), moving) for view in snapshot.nodes)
     cluster = attrs.evolve(snapshot, pending=(), nodes=nodes)
+    machines = Machines(planned, cluster, catalog)
     return Aftermath(
         snapshot=cluster,
         counted=cluster,
         catalog=catalog,
         policy=policy,
         max_instance_types=max_instance_types,
-        machines=Machines(planned, cluster, catalog),
+        machines=machines,
+        planned=machines.all,
         remaining=remaining,
         pods={pod.key: pod for pod in pods},
     )

@@ -59,13 +59,16 @@ def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
 def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     """A solve that has come to the pod: the machines that are planned stand open, and the pods on them are counted."""
     run = Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
-    machines, topology = aftermath.machines, run.topology
+    topology = run.topology
     nobody = Rung(Constraints(Requirements()), (), topology)
-    for number, claim in enumerate(machines.claims):
-        run.open_claims.open(claim.copy(), nobody)
-        for read in () if topology.is_empty else machines.reads[number]:
-            rung = Rung(read.constraints, topology.selecting(read.pod), topology)
-            rung.record_claim(number, claim.shape, run.well_known)
+    rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
+    for number, planned in enumerate(aftermath.planned):
+        run.open_claims.open(planned.claim.copy(), nobody)
+        for read in () if topology.is_empty else planned.pods:
+            key = (read.constraints, topology.selecting(read.pod))
+            if key not in rungs:
+                rungs[key] = Rung(*key, topology)
+            rungs[key].record_claim(number, planned.claim.shape, run.well_known)
     return run
 
 

@@ -6,7 +6,6 @@ a class of pods refuses it for the rest of the solve.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -152,7 +151,9 @@ class PlannedClaim:
 
     def copy(self) -> PlannedClaim:
         """The same machine, to be tried out."""
-        other = copy.copy(self)
+        other = PlannedClaim.__new__(PlannedClaim)
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
         other.amounts, other.pods = dict(self.amounts), list(self.pods)
         return other
 

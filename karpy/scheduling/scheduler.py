@@ -137,7 +137,7 @@ class Run:
             readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
         self.refused = [Unschedulable((pod.key,), reason) for pod, reason in refused]
         counted = snapshot if after is None else after.counted
-        around = () if after is None else itertools.chain.from_iterable(after.machines.reads)
+        around = () if after is None else itertools.chain.from_iterable(planned.pods for planned in after.planned)
         self.topology = Topology(counted, self.templates, (*readable, *around), self.well_known)
         self.classes = classify(readable, (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting)
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)

@@ -16,7 +16,8 @@ from karpy.labels import normalize
 from karpy.objects.pod import Pod
 from karpy.requirements import Requirements
 from karpy.resources import PODS
-from karpy.scheduling.aftermath import Aftermath
+from karpy.scheduling.aftermath import Aftermath, Planned
+from karpy.scheduling.claims import PlannedClaim, Shape
 from karpy.scheduling.constraints import AffinityTerm, Constraints, SpreadTerm, constraints_of
 from karpy.scheduling.volumes import volumes_of
 from karpy.state.snapshot import NodeView
@@ -34,6 +35,7 @@ def focused(aftermath: Aftermath, pod: Pod) -> Aftermath:
         aftermath,
         snapshot=attrs.evolve(snapshot, nodes=tuple(_roomiest(aftermath, pod, around))),
         counted=attrs.evolve(snapshot, nodes=tuple(_counted(snapshot.nodes, around))),
+        planned=tuple(_joinable(aftermath, pod, around)),
     )
 
 
@@ -66,10 +68,11 @@ class _Around:
         terms += [*own.anti_affinity, *own.soft_anti_affinity]
         self._selectors = tuple(dict.fromkeys(term.selector for term in terms))
         self._selected: dict[Hashable, bool] = {}
+        there = (other for view in snapshot.nodes for other in view.pods)
+        planned = (other for claim in aftermath.machines.claims for other in claim.pods)
         inverse = {
             other.metadata.uid: keeps_away(other, pod, snapshot.namespaces)
-            for view in snapshot.nodes
-            for other in view.pods
+            for other in (*there, *planned)
             if other.spec.affinity is not None
         }
         self._keeping_away = {uid for uid, found in inverse.items() if found}
@@ -121,7 +124,7 @@ def _counted(views: Sequence[NodeView], around: _Around) -> Iterable[NodeView]:
 def _roomiest(aftermath: Aftermath, pod: Pod, around: _Around) -> Iterable[NodeView]:
     """Nodes that may take the pod. Ports and disks are a node's own, and so may be the pods that it must not be beside."""
     staying = [view for view in aftermath.snapshot.nodes if not view.is_leaving]
-    if pod.spec.volumes or any(port.host_port for container in pod.spec.containers for port in container.ports):
+    if pod.spec.volumes or _wants_ports(pod):
         return staying
     names = sorted({PODS, *pod.requests})
     room_of = _room(aftermath, names)
@@ -138,6 +141,32 @@ def _roomiest(aftermath: Aftermath, pod: Pod, around: _Around) -> Iterable[NodeV
             rivals.append((room, view))
     chosen = {id(view) for view in alone} | {id(view) for rivals in kept.values() for _room, view in rivals}
     return [view for view in staying if id(view) in chosen]
+
+
+def _joinable(aftermath: Aftermath, pod: Pod, around: _Around) -> Iterable[Planned]:
+    """Planned machines: all with pods on them that matter; of the others those that no other of their shape outdoes."""
+    best: dict[Shape, list[PlannedClaim]] = {}
+    found = []
+    for claim in aftermath.machines.claims:
+        mattering = tuple(filter(around.matters, claim.pods))
+        if not mattering and not _wants_ports(pod):
+            rivals = best.setdefault(claim.shape, [])
+            if any(_outdoes(rival, claim) for rival in rivals):
+                continue
+            rivals.append(claim)
+        found.append(Planned(claim, aftermath.machines.read(mattering)))
+    return found
+
+
+def _outdoes(one: PlannedClaim, other: PlannedClaim) -> bool:
+    """Whether whatever fits the other fits the one."""
+    return not other.mask & ~one.mask and all(
+        amount <= other.amounts.get(name, 0) for name, amount in one.amounts.items()
+    )
+
+
+def _wants_ports(pod: Pod) -> bool:
+    return any(port.host_port for container in pod.spec.containers for port in container.ports)
 
 
 def _room(aftermath: Aftermath, names: Sequence[str]) -> Callable[[NodeView], _Amounts]:
