@@ -6,6 +6,7 @@ ask for a new plan. Nothing of the code that finds explanations takes part in th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -71,6 +72,7 @@ POOL_WANTED = st.sampled_from(
         (labels.CAPACITY_TYPE, "In", "on-demand"),
         (labels.INSTANCE_TYPE, "NotIn", "a16", "c16"),
         ("team", "In", "a", "c"),
+        ("team", "NotIn", "b"),
     )
 )
 LIMITS = st.sampled_from((("cpu", "4"), ("cpu", "8"), ("memory", "12Gi"), ("nodes", "0"), ("nodes", "1")))
@@ -90,7 +92,7 @@ def cases(draw: st.DrawFn) -> list[Piece]:
         found += [Piece(Kind.TAINT, owner, value) for value in draw(_unique(TAINTS, 1))]
         found += [Piece(Kind.POOL_REQUIREMENT, owner, value) for value in draw(_unique(POOL_WANTED, 2))]
         found += [Piece(Kind.POOL_LIMIT, owner, value) for value in draw(_unique(LIMITS, 1))]
-        found.append(Piece(Kind.POOL_NOT_READY, owner, ()))
+        found.append(Piece(Kind.POOL_LABEL, owner, ()))
     return found
 
 
@@ -114,11 +116,12 @@ def _pool(name: str, pieces: list[Piece]) -> Json:
         requirements=[selector(*value) for value in _of(pieces, Kind.POOL_REQUIREMENT, owner)],
         taints=[{"key": key, "effect": effect} for key, effect in _of(pieces, Kind.TAINT, owner)],
         limits=dict(_of(pieces, Kind.POOL_LIMIT, owner)) or None,
+        labels=dict(value for value in _of(pieces, Kind.POOL_LABEL, owner) if value),
     )
 
 
 def _plan(pieces: list[Piece]) -> Plan:
-    pools = sorted({piece.owner for piece in pieces if piece.kind is Kind.POOL_NOT_READY})
+    pools = sorted({piece.owner for piece in pieces if piece.kind is Kind.POOL_LABEL})
     snapshot = Snapshot.from_objects([*(_pool(owner[-2], pieces) for owner in pools), _pod(pieces)])
     return solve(snapshot, make_catalog(snapshot))
 
@@ -159,7 +162,7 @@ def _is_asked_for(piece: Piece, pieces: list[Piece]) -> bool:
 
 
 def _with_only(kept: list[Piece], pieces: list[Piece]) -> list[Piece]:
-    held = [piece for piece in pieces if piece in kept or piece.kind is Kind.POOL_NOT_READY]
+    held = [piece for piece in pieces if piece in kept or piece.kind is Kind.POOL_LABEL]
     opened = [
         attrs.evolve(piece, value=(piece.value[0], "Exists"))
         for piece in pieces
@@ -184,6 +187,71 @@ def test_a_conflict_excludes_the_pod_and_none_of_it_can_be_spared(pieces: list[P
         rest = [piece for piece in everything if piece not in same]
         assert _plan(_with_only(rest, pieces)).placed, f"{same} could be spared: {explanation}"
     assert explanation.nearest, str(explanation)
+    for miss in explanation.nearest:
+        changed = pieces
+        for change in miss.changes:
+            changed = _changed(changed, change)
+        assert _plan(changed).placed, f"{miss} does not help: {explanation}"
+
+
+def _changed(pieces: list[Piece], change: str) -> list[Piece]:
+    """The case after a change that is known by its words alone."""
+    for pattern, make in CHANGES.items():
+        found = re.fullmatch(pattern, change)
+        if found is not None:
+            gone, new = make(*found.groups())
+            kept = [piece for piece in pieces if not gone(piece)]
+            old = next(piece for piece in pieces if gone(piece))
+            return kept if new is None else [*kept, attrs.evolve(old, value=new(old))]
+    raise AssertionError(f"nobody knows what {change!r} means")
+
+
+def _about(kind: Kind, key: str, pool: str = "") -> Callable[[Piece], bool]:
+    owner = f'nodepool "{pool}"' if pool else "pod"
+    return lambda piece: (piece.kind, piece.owner) == (kind, owner) and piece.value[0] == key
+
+
+CHANGES: dict[str, Callable[..., tuple[Callable[[Piece], bool], Callable[[Piece], tuple[Any, ...]] | None]]] = {
+    r"a request of at most (\S+) (\S+) \(.*\)": lambda most, name: (
+        _about(Kind.REQUEST, name),
+        lambda _piece: (name, most),
+    ),
+    r"no request of (\S+)": lambda name: (_about(Kind.REQUEST, name), None),
+    r"nodeSelector (\S+): (\S+)(?: or .*)?": lambda key, value: (
+        _about(Kind.NODE_SELECTOR, key),
+        lambda _piece: (key, value),
+    ),
+    r"no nodeSelector (\S+)": lambda key: (_about(Kind.NODE_SELECTOR, key), None),
+    r"node affinity (\S+) In (\S+)(?: or .*)?": lambda key, value: (
+        _about(Kind.NODE_AFFINITY, key),
+        lambda _piece: (key, "In", value),
+    ),
+    r"no required node affinity on (\S+)": lambda key: (_about(Kind.NODE_AFFINITY, key), None),
+    r"the toleration {key: (\S+), operator: Exists, effect: (\S+)}": lambda key, effect: (
+        lambda piece: piece.kind is Kind.TAINT and piece.value == (key, effect),
+        None,
+    ),
+    r'.* more of the (\S+) limit of nodepool "(.)" \(a limit of (\S+)\)': lambda name, pool, most: (
+        _about(Kind.POOL_LIMIT, name, pool),
+        lambda _piece: (name, most),
+    ),
+    r'nodepool "(.)" allowing (\S+) (\S+)': lambda pool, key, value: (
+        _about(Kind.POOL_REQUIREMENT, key, pool),
+        lambda piece: (*piece.value, value),
+    ),
+    r'label (\S+): (\S+) on nodepool "(.)"': lambda key, value, pool: (
+        lambda piece: piece.kind is Kind.POOL_LABEL and piece.owner == f'nodepool "{pool}"',
+        lambda _piece: (key, value),
+    ),
+    r'nodepool "(.)" requiring no more than that (\S+) exists': lambda pool, key: (
+        _about(Kind.POOL_REQUIREMENT, key, pool),
+        lambda _piece: (key, "Exists"),
+    ),
+    r'nodepool "(.)" without its requirement on (\S+)': lambda pool, key: (
+        _about(Kind.POOL_REQUIREMENT, key, pool),
+        None,
+    ),
+}
 
 
 SPREAD = st.builds(

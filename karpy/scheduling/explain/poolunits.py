@@ -101,6 +101,8 @@ def _requirement(pool: NodePool, given: Requirement, *, must_exist: bool) -> Uni
     text = f"requirement {attrs.evolve(given, min_values=None)}"
     constraint = _owned_by(pool, ConstraintKind.POOL_REQUIREMENT, text)
     dropped = f'nodepool "{pool.name}" without its requirement on {key}'
+    if must_exist:
+        dropped = f'nodepool "{pool.name}" requiring no more than that {key} exists'
     return Unit(constraint, lambda case: put(case, None), dropped, ease)
 
 
