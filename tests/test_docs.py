@@ -39,6 +39,13 @@ def test_python_blocks_run_one_after_another(page: Path) -> None:
     assert done.stderr == ""
 
 
+def test_the_page_on_explanations_shows_what_its_first_block_prints() -> None:
+    page = ROOT / "docs/explain.md"
+    code, shown = blocks(page, "python")[0], blocks(page, "text")[0]
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == shown
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_yaml_blocks_are_manifests(page: Path) -> None:
     for block in blocks(page, "yaml"):

@@ -233,13 +233,28 @@ class PlannedClaim:
     ``rank`` is the packing's: when it is tried. ``mask`` may still have types that are full meanwhile; `settle` takes them out.
     """
 
-    __slots__ = ("amounts", "asked", "is_settled", "mask", "pods", "ports", "price", "rank", "room", "shape", "spare")
+    __slots__ = (
+        "amounts",
+        "asked",
+        "is_settled",
+        "is_trial",
+        "mask",
+        "pods",
+        "ports",
+        "price",
+        "rank",
+        "room",
+        "shape",
+        "spare",
+    )
 
     def __init__(self, shape: Shape, mask: int) -> None:
         self.ports: tuple[HostPort, ...] = ()
         self.shape = shape
         self.mask = mask
         self.is_settled = True
+        self.is_trial = False
+        """A copy: what it would reserve is not taken from others."""
         self.amounts: dict[str, int] = {}
         self.asked = Requirements()
         """The capacity type that pods asked for, where the machine is reserved."""
@@ -250,6 +265,15 @@ class PlannedClaim:
         """What the cheapest type has left, once `appraise` was called."""
         self.spare = -1
         """The packing's: how much that is."""
+
+    def copy(self) -> PlannedClaim:
+        """The same machine, to be tried out."""
+        other = PlannedClaim.__new__(PlannedClaim)
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.amounts, other.pods, other.room = dict(self.amounts), list(self.pods), dict(self.room)
+        other.is_trial = True
+        return other
 
     def fit(self, pod_class: PodClass, options: Options, *, by_size: bool = True) -> Fit | None:
         """What this becomes with such a pod, or None when there is no room.
@@ -277,7 +301,8 @@ class PlannedClaim:
         if wanted:
             allowed &= template.leaving_free(wanted)
         if shape.reserved and template.reservations is not None:
-            allowed &= template.reservations.reach(self, shape.reserved)
+            # What a copy holds is what the machine holds that it is a copy of.
+            allowed &= -1 if self.is_trial else template.reservations.reach(self, shape.reserved)
         mask = template.fitting(allowed, grown, names)
         if not mask or not shape.min_values:
             return mask
@@ -297,7 +322,8 @@ class PlannedClaim:
         reservations = fit.shape.template.reservations
         if fit.shape.reserved and reservations is not None:
             self.asked &= _capacity_type(constraints)
-            reservations.hold_one(self, fit.shape.reserved, fit.mask)
+            if not self.is_trial:
+                reservations.hold_one(self, fit.shape.reserved, fit.mask)
 
     def appraise(self) -> None:
         """Work out what the cheapest type costs, and what it has left."""
@@ -372,6 +398,8 @@ class PlannedClaim:
         shape = self.shape
         reservations = shape.template.reservations
         if not shape.reserved or reservations is None:
+            return shape.requirements
+        if self.is_trial:
             return shape.requirements
         reservations.hold_more(self, shape.reserved, self.mask)
         held = reservations.held_by(self)

@@ -25,7 +25,8 @@ def set_apart(plan: Plan, served: Sequence[BufferView]) -> Plan:
     launches = tuple(_launch(launch, buffers) for launch in plan.launches)
     nominations = tuple(_nomination(nomination, buffers) for nomination in plan.nominations)
     refused = tuple(_refusal(part, keys) for part in plan.unschedulable)
-    waiting = [(_by_buffer(part.pods, keys), part.reason) for part in plan.unschedulable]
+    parted = [(_by_buffer(part.pods, keys), part) for part in plan.unschedulable]
+    waiting = [(by_buffer, part.reason) for by_buffer, part in parted if by_buffer]  # reasons cost, so only for these
     on_nodes: dict[str, dict[str, int]] = {}
     for nomination in plan.nominations:
         for buffer, uids in _by_buffer(nomination.pod_uids, buffers).items():

@@ -212,6 +212,14 @@ class TypeColumns:
                 return amount
         return 0
 
+    def rooms(self, name: str, mask: int) -> set[int]:
+        """The different amounts of ``name`` that the types of ``mask`` have for pods."""
+        return _distinct(self._allocatable.get(name), mask)
+
+    def capacities(self, name: str, mask: int) -> set[int]:
+        """The different capacities of ``name`` among the types of ``mask``."""
+        return _distinct(self._capacity.get(name), mask)
+
     def choice(self, requirements: Requirements) -> OfferingChoice:
         """The available offerings that ``requirements`` allow."""
         wanted = Requirements(requirements[key] for key in sorted(self.offering_keys) if key in requirements)
@@ -365,6 +373,12 @@ def _amounts(types: Sequence[InstanceType], *, allocatable: bool) -> dict[str, _
             suffixes[index] = mask
         table[name] = (distinct, suffixes)
     return table
+
+
+def _distinct(table: _Amounts | None, mask: int) -> set[int]:
+    amounts, suffixes = table or ([], [])
+    above = (*suffixes[1:], 0)[: len(suffixes)]
+    return {amount for amount, having, more in zip(amounts, suffixes, above, strict=True) if having & ~more & mask}
 
 
 def _at_least(table: _Amounts | None, amount: int, when_nothing_is_asked: int) -> int:

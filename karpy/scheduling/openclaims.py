@@ -80,6 +80,13 @@ class OpenClaims(abc.ABC, Generic[L]):
         self.claims.append(claim)
         self._take(len(self.claims) - 1, lot, fit, rung, is_new=True)
 
+    def adopt(self, claim: PlannedClaim) -> None:
+        """A claim that an earlier solve planned, with its pods on it."""
+        self.claims.append(claim)
+        number = len(self.claims) - 1
+        self._came(claim, number, None)
+        self._members.setdefault(claim.shape, []).append(number)
+
     def place(self, lot: Lot, rung: Rung) -> bool:
         """Put the next of the lot on the claim that the packing tries first, of those that can take it."""
         if not self.claims:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+import functools
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -15,6 +16,10 @@ from karpy.objects.pod import Pod
 from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy.scheduling.instances import PricedType
+
+if TYPE_CHECKING:
+    from karpy.scheduling.aftermath import Aftermath
+    from karpy.scheduling.explain.explanation import Explanation
 
 __all__ = [
     "BufferOutcome",
@@ -128,6 +133,10 @@ class RefusalKind(enum.Enum):
     RESOURCE_CLAIM = "resource claim"
 
 
+_WHOLE = frozenset({RefusalKind.TAINT, RefusalKind.LIMIT, RefusalKind.TOPOLOGY, RefusalKind.TOGETHER})
+"""Of these it says nothing how many types they exclude."""
+
+
 @attrs.frozen
 class Excluded:
     """One constraint, and how many of the instance types it alone excludes."""
@@ -139,11 +148,15 @@ class Excluded:
 
 @attrs.frozen
 class PoolRefusal:
-    """Why one pool cannot host a pod. ``excluded`` is sorted: the constraint that excluded the most comes first."""
+    """Why one pool cannot host a pod. ``excluded`` is sorted: the constraint that excluded the most comes first.
+
+    ``together`` names what no instance type meets at once, where no constraint excludes all of them by itself.
+    """
 
     pool: str
     considered: int
     excluded: tuple[Excluded, ...]
+    together: str = ""
 
     @property
     def main(self) -> Excluded:
@@ -154,24 +167,35 @@ class PoolRefusal:
 
     def _text(self) -> str:
         main = self.main
-        if main.kind in (RefusalKind.TAINT, RefusalKind.LIMIT, RefusalKind.TOPOLOGY) or not self.considered:
+        if main.kind in _WHOLE or not self.considered:
             return main.constraint
         text = f"{main.constraint} excludes {main.types} of {self.considered} instance types"
         others = [f"{more.constraint} {more.types}" for more in self.excluded[1:] if more.types]
-        return f"{text} (also: {', '.join(others)})" if others else text
+        text += f" (also: {', '.join(others)})" if others else ""
+        return f"{text}; {self.together}" if self.together else text
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Unschedulable:
     """Pods, all alike, that cannot be placed; ``refusals`` has one entry per pool, ``reason`` says it in one line.
 
-    ``kind`` says what kept the pods from being looked at, whatever pools there are; None where they were.
+    A solve does not stop to find reasons: given a function, they are worked out when somebody first asks. ``kind`` says what kept
+    the pods from being looked at, whatever pools there are; None where they were.
     """
 
     pods: tuple[str, ...]
-    reason: str
-    refusals: tuple[PoolRefusal, ...] = ()
+    _reason: str = ""
+    _refusals: tuple[PoolRefusal, ...] | Callable[[], tuple[PoolRefusal, ...]] = ()
     kind: RefusalKind | None = None
+
+    @functools.cached_property
+    def refusals(self) -> tuple[PoolRefusal, ...]:
+        return self._refusals() if callable(self._refusals) else self._refusals
+
+    @functools.cached_property
+    def reason(self) -> str:
+        told = self._reason or "; ".join(str(refusal) for refusal in self.refusals)
+        return told or "no nodepool is ready to launch nodes"
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -197,7 +221,7 @@ class BufferOutcome:
         return self.existing + self.launched + self.unplaced
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, slots=False)
 class Plan:
     """What one solve decided. A value: print it for a dry run, store it to replay it, compare two."""
 
@@ -207,8 +231,9 @@ class Plan:
     unschedulable: tuple[Unschedulable, ...] = ()
     buffers: tuple[BufferOutcome, ...] = ()
     """One for each CapacityBuffer that has virtual pods. Everything else here is about real pods alone."""
+    _aftermath: Callable[[], Aftermath] | None = attrs.field(default=None, repr=False)
     _by_pod: Mapping[str, Any] = attrs.field(
-        init=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
+        init=False, repr=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
     )
 
     @property
@@ -227,19 +252,16 @@ class Plan:
         found: Launch | Nomination | Unschedulable | None = self._by_pod.get(pod if isinstance(pod, str) else pod.key)
         return found
 
-    def explain(self, pod: Pod | str) -> str:
-        """Why this pod goes where it goes, or why it waits."""
-        found = self.outcome(pod)
-        pod = pod if isinstance(pod, str) else pod.key
-        if found is None:
-            return f"pod {pod} was not part of this plan"
-        if isinstance(found, Nomination):
-            return f"pod {pod} fits node {found.node}, which is there already"
-        if isinstance(found, Launch):
-            return f"pod {pod} gets a new node: {found.explain()}"
-        if len(found.refusals) < 2:
-            return f"pod {pod} cannot be placed: {found.reason}"
-        return "\n".join((f"pod {pod} cannot be placed:", *(f"  {refusal}" for refusal in found.refusals)))
+    def explain(self, pod: Pod | str) -> Explanation:
+        """Why this pod goes where it goes, or why it waits and what would help. Worked out now, by asking the scheduler again."""
+        from karpy.scheduling.explain.explain import explain  # it asks the scheduler, which makes plans
+
+        return explain(self, pod if isinstance(pod, str) else pod.key)
+
+    @functools.cached_property
+    def aftermath(self) -> Aftermath | None:
+        """What the plan can be questioned about; None for a plan that no solve made."""
+        return self._aftermath() if self._aftermath is not None else None
 
 
 def _index(plan: Plan) -> dict[str, Any]:

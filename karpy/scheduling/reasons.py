@@ -1,11 +1,13 @@
-"""Why pods cannot be placed: worked out only for those that could not, and only when the solve is over.
+"""Why pods cannot be placed, pool by pool: worked out when somebody asks, from what the solve left behind.
 
 What a pool itself forbids is no news to its owner. So each constraint is charged with those of the pool's instance types that
-it alone excludes; only a pool that is left with none is told which of its own requirements are to blame.
+it alone excludes; only a pool that is left with none is told which of its own requirements are to blame. Where no constraint
+does it alone, the two that no type meets together are named (core specification 3.6).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.requirements import Requirements
@@ -18,42 +20,76 @@ from karpy.scheduling.plan import Excluded, PoolRefusal, RefusalKind
 from karpy.scheduling.rungs import Rung
 from karpy.taints import untolerated
 
-__all__ = ["explain_refusals"]
+__all__ = ["Refusals"]
 
 _MILLI_TYPO = 1_000_000 * 1000  # a million cores: someone wrote "m" where nothing was meant, or the reverse
 
 
-def explain_refusals(
-    pod_class: PodClass, templates: Sequence[Template], remaining: Mapping[str, Resources | None], last: Rung
-) -> tuple[PoolRefusal, ...]:
-    """One refusal per pool, in the order in which the pools were tried; ``last`` is the laxest rung that was."""
-    return tuple(_explain(pod_class, template, remaining.get(template.pool.name), last) for template in templates)
+class Refusals:
+    """The refusals of one solve. It must be over: ``remaining`` is what it left of the limits, ``last`` the laxest rung."""
+
+    def __init__(self, templates: Sequence[Template], remaining: Mapping[str, Resources | None]) -> None:
+        self._templates = templates
+        self._remaining = remaining
+        self._rooms: dict[tuple[Template, str], int] = {}
+
+    def of(self, pod_class: PodClass, last: Rung) -> tuple[PoolRefusal, ...]:
+        """One refusal per pool, in the order in which the pools were tried."""
+        return tuple(self._one(pod_class, template, last) for template in self._templates)
+
+    def _one(self, pod_class: PodClass, template: Template, last: Rung) -> PoolRefusal:
+        name, everything = template.pool.name, len(template.columns.types)
+        constraints = last.constraints
+        taint = untolerated(template.taints, constraints.tolerations)
+        if taint is not None:
+            found = Excluded(RefusalKind.TAINT, f"did not tolerate taint {taint}", everything)
+            return PoolRefusal(name, everything, (found,))
+        if not everything:
+            return PoolRefusal(name, 0, (Excluded(RefusalKind.OFFERING, "it has no instance types", 0),))
+        if not template.base.mask:
+            return _refusal(name, everything, _own_requirements(template))
+        limits = _limits(template, self._remaining.get(name))
+        parts = (*_requirements(constraints, template), *limits, *self._resources(pod_class, template))
+        considered = template.base.mask.bit_count()
+        if not last.options(template.base):
+            parts += tuple(Excluded(RefusalKind.TOPOLOGY, text, considered) for text in last.unsatisfied(template.base))
+        alone = any(part.types == considered for part in parts)
+        return _refusal(name, considered, parts, "" if alone else _together(pod_class, template, constraints))
+
+    def _resources(self, pod_class: PodClass, template: Template) -> Iterable[Excluded]:
+        scope = template.base.mask
+        for name, amount in sorted(pod_class.requests.items()):
+            fitting = template.fitting(scope, {name: amount}, (name,))
+            excluded = scope & ~fitting
+            if not excluded:
+                continue
+            room = format_amount(name, self._room(template, name))
+            asked = format_amount(name, amount)
+            text = f"request of {asked} {name} (the most that any type has left beside daemons is {room})"
+            if name == CPU and amount >= _MILLI_TYPO:
+                text += '; was "m" for milli-cores meant?'
+            yield Excluded(RefusalKind.RESOURCE, text, excluded.bit_count())
+
+    def _room(self, template: Template, name: str) -> int:
+        """The most of a resource that a new node of the pool may have for pods."""
+        known = self._rooms.get((template, name))
+        if known is None:
+            found = template.columns.types
+            rooms = (
+                found[bit].allocatable.get(name, 0) - group.overhead.get(name, 0)
+                for group in template.groups
+                for bit in bits(group.mask & template.base.mask)
+            )
+            known = self._rooms[template, name] = max(rooms, default=0)
+        return known
 
 
-def _explain(pod_class: PodClass, template: Template, limit: Resources | None, last: Rung) -> PoolRefusal:
-    name, everything = template.pool.name, len(template.columns.types)
-    constraints = last.constraints
-    taint = untolerated(template.taints, constraints.tolerations)
-    if taint is not None:
-        return PoolRefusal(
-            name, everything, (Excluded(RefusalKind.TAINT, f"did not tolerate taint {taint}", everything),)
-        )
-    if not everything:
-        return PoolRefusal(name, 0, (Excluded(RefusalKind.OFFERING, "it has no instance types", 0),))
-    if not template.base.mask:
-        return _refusal(name, everything, _own_requirements(template))
-    parts = (*_requirements(constraints, template), *_limits(template, limit), *_resources(pod_class, template))
-    considered = template.base.mask.bit_count()
-    if not last.options(template.base):
-        parts += tuple(Excluded(RefusalKind.TOPOLOGY, text, considered) for text in last.unsatisfied(template.base))
-    return _refusal(name, considered, parts)
-
-
-def _refusal(pool: str, considered: int, parts: Iterable[Excluded]) -> PoolRefusal:
+def _refusal(pool: str, considered: int, parts: Iterable[Excluded], together: str = "") -> PoolRefusal:
     excluded = sorted((part for part in parts if part.types), key=lambda part: -part.types)
     if not excluded:
-        excluded = [Excluded(RefusalKind.TOGETHER, "no instance type meets all constraints together", considered)]
-    return PoolRefusal(pool, considered, tuple(excluded))
+        text = together or "no instance type meets all constraints together"
+        excluded, together = [Excluded(RefusalKind.TOGETHER, text, considered)], ""
+    return PoolRefusal(pool, considered, tuple(excluded), together)
 
 
 def _own_requirements(template: Template) -> Iterable[Excluded]:
@@ -89,23 +125,35 @@ def _limits(template: Template, limit: Resources | None) -> Iterable[Excluded]:
         yield Excluded(RefusalKind.LIMIT, text, too_large.bit_count())
 
 
-def _resources(pod_class: PodClass, template: Template) -> Iterable[Excluded]:
-    scope = template.base.mask
-    for name, amount in sorted(pod_class.requests.items()):
-        fitting = template.fitting(scope, {name: amount}, (name,))
-        room = format_amount(name, _room(template, name))
-        text = f"request of {format_amount(name, amount)} {name} (the most that any type has left beside daemons is {room})"
-        if name == CPU and amount >= _MILLI_TYPO:
-            text += '; was "m" for milli-cores meant?'
-        yield Excluded(RefusalKind.RESOURCE, text, (scope & ~fitting).bit_count())
+def _together(pod_class: PodClass, template: Template, constraints: Constraints) -> str:
+    """Which two kinds of constraints no instance type meets both, or that it takes all three; empty when some type does."""
+    scope, columns = template.base.mask, template.columns
+    wanted = constraints.strict
+    joined = template.requirements & wanted
+    kinds = {
+        "the requirements": scope & columns.allowing(joined),
+        "the resources": template.fitting(scope, dict(pod_class.amounts), dict(pod_class.amounts)),
+        "an offering that can be had": scope & columns.choice(joined).mask,
+    }
+    asked = f" (requirements: {wanted or 'none'}; resources with daemons: {_total(pod_class, template)})"
+    for (first, a), (second, b) in itertools.combinations(kinds.items(), 2):
+        if a and b and not a & b:
+            return f"no instance type has both {first} and {second}{asked}"
+    one, two, three = kinds.values()
+    if one & two & three:
+        return ""
+    lacking = [name for name, mask in kinds.items() if not mask]
+    if lacking:
+        return f"no instance type has {' or '.join(lacking)}{asked}"
+    return f"no instance type has the requirements, the resources and an offering at once{asked}"
 
 
-def _room(template: Template, name: str) -> int:
-    """The most of a resource that a new node of the pool may have for pods."""
-    found = template.columns.types
-    rooms = (
-        found[bit].allocatable.get(name, 0) - group.overhead.get(name, 0)
-        for group in template.groups
-        for bit in bits(group.mask & template.base.mask)
-    )
-    return max(rooms, default=0)
+def _total(pod_class: PodClass, template: Template) -> str:
+    """What the pod asks for with the daemons beside it; as a range where these depend on the type."""
+    totals = list(dict.fromkeys(pod_class.requests + group.overhead for group in template.groups if group.mask))
+    if len(totals) < 2:
+        return str(totals[0] if totals else pod_class.requests)
+    least, most = totals[0], totals[0]
+    for each in totals[1:]:
+        least, most = least.minimum(each), most.maximum(each)
+    return f"from {least} to {most}"

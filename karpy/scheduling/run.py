@@ -6,6 +6,8 @@ for good is not asked again, so the cost grows with the number of classes, not w
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -14,6 +16,7 @@ import attrs
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod, TopologySpreadConstraint
 from karpy.resources import Resources
+from karpy.scheduling.aftermath import Aftermath, aftermath_of
 from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
 from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
 from karpy.scheduling.constraints import Constraints
@@ -26,7 +29,7 @@ from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan, Unschedulable
-from karpy.scheduling.reasons import explain_refusals
+from karpy.scheduling.reasons import Refusals
 from karpy.scheduling.rungs import Options, Rung, hosts_of
 from karpy.scheduling.spare import Sizes
 from karpy.scheduling.thriftyclaims import ThriftyClaims
@@ -51,10 +54,20 @@ class Policy:
 class Run:
     """The scratch state of one pass."""
 
-    def __init__(self, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: Policy) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        pods: Sequence[Pod],
+        policy: Policy,
+        after: Aftermath | None = None,
+    ) -> None:
+        """With ``after`` it is for pods that come when all that another solve planned is there."""
         daemons = daemons_of(snapshot.daemon_sets)
         self.snapshot = snapshot
+        self.catalog = catalog
         self.policy = policy
+        self.wanted = pods
         self.well_known = catalog.labels.well_known
         self.templates: tuple[Template, ...] = templates_for(
             snapshot.pools,
@@ -63,7 +76,9 @@ class Run:
             strict_min_values=policy.strict_min_values,
             with_reservations=policy.reserved_capacity,
         )
-        self.remaining: dict[str, Resources | None] = remaining_limits(snapshot, catalog)
+        self.remaining: dict[str, Resources | None] = (
+            remaining_limits(snapshot, catalog) if after is None else dict(after.remaining)
+        )
         taints = (taint for template in self.templates for taint in template.taints)
         self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
         readable, refused = read_pods(
@@ -78,7 +93,9 @@ class Run:
             required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
             readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
         self.refused = [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused]
-        self.topology = Topology(snapshot, self.templates, readable, self.well_known)
+        counted = snapshot if after is None else after.counted
+        around = () if after is None else itertools.chain.from_iterable(planned.pods for planned in after.planned)
+        self.topology = Topology(counted, self.templates, (*readable, *around), self.well_known)
         selecting = (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting
         self.queue = [classify(part, selecting) for part in _real_first(readable, snapshot.headroom)]
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
@@ -86,13 +103,19 @@ class Run:
         self.open_nodes = OpenNodes(self.nodes)
         self.open_claims = self._open_claims()
         self.left_over: list[Lot] = []
+        self.refusals = Refusals(self.templates, self.remaining)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
         self._blank: dict[Hashable, Fit | None] = {}
+
+    @property
+    def classes(self) -> list[PodClass]:
+        """All classes of pods that are looked at."""
+        return [found for classes in self.queue for found in classes]
 
     def _open_claims(self) -> OpenClaims[Any]:
         if self.policy.packing is Packing.KARPENTER:
             return EvenClaims(self.well_known)
-        return ThriftyClaims(self.well_known, Sizes(found for classes in self.queue for found in classes))
+        return ThriftyClaims(self.well_known, Sizes(self.classes))
 
     def place_all(self) -> None:
         """Every pod that has a place gets it; those that have none are left over."""
@@ -115,13 +138,13 @@ class Run:
             for lot in lots:
                 self._place(lot)
             return
-        for companions in gathered(lots, lambda lot: self._ladder(lot.pod_class)[0].gathers):
-            if sum(map(len, companions)) > 1 and self._ladder(companions[0].pod_class)[0].gathers:
+        for companions in gathered(lots, lambda lot: self.ladder(lot.pod_class)[0].gathers):
+            if sum(map(len, companions)) > 1 and self.ladder(companions[0].pod_class)[0].gathers:
                 self._place_together(companions)
             for lot in companions:
                 self._place(lot)
 
-    def _ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
+    def ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
         """The rungs of a class, the strictest first."""
         selected_by: tuple[Group, ...] = pod_class.selected_by  # type: ignore[assignment]  # what `selecting` returned
         key = (pod_class.constraints, selected_by)
@@ -144,7 +167,7 @@ class Run:
         for pod in pod_class.pods:
             node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
             alone = Lot(pod_class, (pod,))
-            if node is None or not any(self.open_nodes.keep(node, alone, rung) for rung in self._ladder(pod_class)):
+            if node is None or not any(self.open_nodes.keep(node, alone, rung) for rung in self.ladder(pod_class)):
                 waiting.append(pod)
         return waiting
 
@@ -158,7 +181,7 @@ class Run:
 
         A rung on which no other pod matters, and that refused one pod, refuses all that come after it.
         """
-        rungs = list(self._ladder(lot.pod_class))
+        rungs = list(self.ladder(lot.pod_class))
         self._begin(lot.pod_class)
         while lot:
             for rung in tuple(rungs):
@@ -172,7 +195,7 @@ class Run:
     def _place_together(self, lots: Sequence[Lot]) -> None:
         """Pods that want to be on one host with each other: a host that has room for all of them, if there is one."""
         first = lots[0].pod_class
-        rung = self._ladder(first)[0]
+        rung = self.ladder(first)[0]
         if hosts_of(rung.host_affinities):
             return  # where they are to be is known
         everyone = Lot.of_all(lots)
@@ -212,11 +235,12 @@ class Run:
         return None if fit is None else fit._replace(amounts=dict(fit.amounts))
 
     def to_plan(self, max_types: int) -> Plan:
-        launches, dropped = [], []
+        launches, dropped, kept = [], [], []
         for claim in self.open_claims.claims:
             launch = claim.to_launch(max_types)
             if launch is not None:
                 launches.append(launch)
+                kept.append(claim)
             else:
                 reason = f"minValues requirement is not met by the cheapest {max_types} instance types"
                 dropped.append(Unschedulable(tuple(pod.key for pod in claim.pods), reason))
@@ -225,12 +249,22 @@ class Run:
             launches=tuple(launches),
             nominations=tuple(node.to_nomination() for node in self.nodes if node.pods),
             unschedulable=(*self.refused, *dropped, *(self._unschedulable(lot) for lot in self.left_over)),
+            aftermath=functools.partial(
+                aftermath_of,
+                snapshot=self.snapshot,
+                catalog=self.catalog,
+                policy=self.policy,
+                max_instance_types=max_types,
+                pods=self.wanted,
+                nominated={node.view: node.pods for node in self.nodes if node.pods},
+                planned=tuple(kept),
+                remaining=self.remaining,
+            ),
         )
 
     def _unschedulable(self, lot: Lot) -> Unschedulable:
-        refusals = explain_refusals(lot.pod_class, self.templates, self.remaining, self._ladder(lot.pod_class)[-1])
-        reason = "; ".join(str(refusal) for refusal in refusals) or "no nodepool is ready to launch nodes"
-        return Unschedulable(tuple(pod.key for pod in lot.pods), reason, refusals)
+        refusals = functools.partial(self.refusals.of, lot.pod_class, self.ladder(lot.pod_class)[-1])
+        return Unschedulable(tuple(pod.key for pod in lot.pods), refusals=refusals)
 
 
 def _real_first(pods: list[ReadPod], headroom: Iterable[Pod]) -> tuple[list[ReadPod], ...]:

@@ -16,7 +16,7 @@ from karpy.scheduling.plan import Plan
 from karpy.scheduling.run import Policy, Run
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["MAX_INSTANCE_TYPES", "solve"]
+__all__ = ["MAX_INSTANCE_TYPES", "Run", "solve"]
 
 _PACKINGS = (Packing.THRIFTY, Packing.KARPENTER)
 

@@ -23,13 +23,19 @@ def test_the_outcome_of_every_pod_can_be_looked_up(plan: Plan) -> None:
 
 
 def test_every_outcome_is_explained(plan: Plan) -> None:
-    assert plan.explain("default/stays") == "pod default/stays fits node n, which is there already"
-    assert plan.explain("default/new") == (
+    assert str(plan.explain("default/stays")) == "pod default/stays fits node n, which is there already"
+    assert plan.explain("default/new").summary == (
         "pod default/new gets a new node: 1 pod(s) asking for cpu: 3, pods: 1 fit 6 of 10 instance types of nodepool "
         "'default'; the cheapest is a4 at $0.0640/h"
     )
-    assert plan.explain("default/huge").startswith("pod default/huge cannot be placed: incompatible with nodepool")
-    assert plan.explain("default/unknown") == "pod default/unknown was not part of this plan"
+    assert plan.explain("default/huge").summary == "pod default/huge cannot be placed"
+    assert str(plan.explain("default/unknown")) == "pod default/unknown was not part of this plan"
+    assert [plan.explain(pod).outcome for pod in ("default/new", "default/unknown")] == [plan.launches[0], None]
+
+
+def test_a_plan_that_no_solve_made_tells_the_reason_that_it_was_given() -> None:
+    plan = Plan(version=1, unschedulable=(Unschedulable(("default/a",), "too large"),))
+    assert str(plan.explain("default/a")) == "pod default/a cannot be placed: too large"
 
 
 def test_the_first_types_are_named_and_the_rest_counted(plan: Plan) -> None:

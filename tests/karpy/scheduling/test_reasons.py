@@ -7,6 +7,7 @@ import pytest
 from karpy import labels
 from karpy.cloud.instancetype import Offering
 from karpy.scheduling.plan import PoolRefusal, RefusalKind, Unschedulable
+from karpy.scheduling.reasons import Refusals
 from karpy.testing import make_daemon_set, make_instance_type, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
@@ -30,7 +31,9 @@ def test_the_constraint_that_excluded_the_most_types_is_named_first() -> None:
     assert (found.main.kind, found.main.types, found.considered) == (RefusalKind.REQUIREMENT, 9, 10)
     assert str(found) == (
         'incompatible with nodepool "default": pod requirement node.kubernetes.io/instance-type In [c4] excludes 9 of 10 '
-        "instance types (also: request of 5 cpu (the most that any type has left beside daemons is 16) 6)"
+        "instance types (also: request of 5 cpu (the most that any type has left beside daemons is 16) 6); "
+        "no instance type has both the requirements and the resources "
+        "(requirements: node.kubernetes.io/instance-type In [c4]; resources with daemons: cpu: 5, pods: 1)"
     )
 
 
@@ -91,7 +94,34 @@ def test_constraints_that_only_fail_together_are_told_so() -> None:
     assert {part.kind for part in found.excluded} == {RefusalKind.RESOURCE}
     apart = [make_instance_type("a", resources={"x/a": "1"}, cpu="1"), make_instance_type("b", cpu="9")]
     pods = [make_pod("p", requests={"x/a": "1", "cpu": "5"})]
-    assert "instance types" in str(main(make_nodepool(), *pods, types=apart))
+    assert "no instance type has the resources (requirements: none" in str(main(make_nodepool(), *pods, types=apart))
+
+
+@pytest.mark.core("CORE-145", "CORE-148")
+def test_the_two_kinds_of_constraints_that_no_type_meets_together_are_named() -> None:
+    offerings = [Offering("zone-a", "spot", 1.0), Offering("zone-b", "spot", 1.0, available=False)]
+    types = [make_instance_type("here", offerings=offerings), make_instance_type("there", zones=["zone-b"], cpu="1")]
+    pod = make_pod(requests={"cpu": "2"}, spec={"nodeSelector": {labels.ZONE: "zone-b"}})
+    assert main(make_nodepool(), pod, types=types).together.startswith(
+        "no instance type has both the resources and an offering that can be had"
+    )
+
+
+def test_the_resources_with_daemons_are_a_range_where_daemons_depend_on_the_type() -> None:
+    daemon = make_daemon_set(requests={"cpu": "1"}, spec={"nodeSelector": {labels.ARCH: "arm64"}})
+    pod = make_pod(requests={"cpu": "5"}, spec={"nodeSelector": {labels.INSTANCE_TYPE: "c4"}})
+    assert "resources with daemons: from cpu: 5, pods: 1 to cpu: 6, pods: 2" in str(main(make_nodepool(), daemon, pod))
+
+
+def test_reasons_are_worked_out_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    work_out = Refusals.of
+    monkeypatch.setattr(Refusals, "of", lambda self, *given: asked.append("") or work_out(self, *given))
+    found = refusal(make_nodepool(), make_pod(requests={"cpu": "99"}))
+    assert not asked
+    assert "request of 99 cpu" in found.reason
+    assert found.refusals[0].main.types == 10
+    assert len(asked) == 1
 
 
 def test_a_pool_without_instance_types_says_so() -> None:

@@ -1,0 +1,76 @@
+"""Questions about one more pod, once all that a plan decided is there. The scheduler itself answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from karpy.objects.pod import Pod
+from karpy.resources import Resources
+from karpy.scheduling.aftermath import Aftermath
+from karpy.scheduling.claims import PlannedClaim, Template
+from karpy.scheduling.classes import PodClass
+from karpy.scheduling.constraints import Constraints
+from karpy.scheduling.existing import ExistingNode
+from karpy.scheduling.plan import Launch, Nomination
+from karpy.scheduling.run import Run
+from karpy.scheduling.rungs import Rung
+from karpy.scheduling.topology import Group, GroupKind
+
+__all__ = ["Standing", "place_after", "standing_after"]
+
+
+@attrs.frozen(eq=False)
+class Standing:
+    """What a solve works with when it comes to the pod: pools, nodes, planned machines, and what is left of limits."""
+
+    templates: Sequence[Template]
+    pod_class: PodClass
+    last: Rung
+    remaining: Mapping[str, Resources | None]
+    nodes: Sequence[ExistingNode]
+    claims: Sequence[PlannedClaim]
+
+
+def place_after(aftermath: Aftermath, pod: Pod, *, kept_away: bool = True) -> Launch | Nomination | None:
+    """Where the pod goes; None when nowhere. Without ``kept_away`` the anti-affinities of other pods count for nothing."""
+    run = _begin(aftermath, pod)
+    if not kept_away:
+        _ignore_who_keeps_away(run)
+    run.place_all()
+    for claim in run.open_claims.claims:
+        if claim.pods[-1] is pod:
+            return claim.to_launch(aftermath.max_instance_types)
+    return next((node.to_nomination() for node in run.nodes if node.pods), None)
+
+
+def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
+    """How things stand for the pod; None for one that is not looked at."""
+    run = _begin(aftermath, pod)
+    if not run.classes:
+        return None
+    (found,) = run.classes
+    last = run.ladder(found)[-1]
+    return Standing(run.templates, found, last, run.remaining, run.nodes, run.open_claims.claims)
+
+
+def _begin(aftermath: Aftermath, pod: Pod) -> Run:
+    """A solve that has come to the pod: the machines that are planned stand open, and the pods on them are counted."""
+    run = Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
+    topology = run.topology
+    rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
+    for number, planned in enumerate(aftermath.planned):
+        run.open_claims.adopt(planned.claim.copy())
+        for read in () if topology.is_empty else planned.pods:
+            key = (read.constraints, topology.selecting(read.pod))
+            if key not in rungs:
+                rungs[key] = Rung(*key, topology)
+            rungs[key].record_claim(number, planned.claim.shape, run.well_known)
+    return run
+
+
+def _ignore_who_keeps_away(run: Run) -> None:
+    for found in run.classes:
+        groups: tuple[Group, ...] = found.selected_by  # type: ignore[assignment]  # what `selecting` returned
+        found.selected_by = tuple(group for group in groups if group.kind is not GroupKind.INVERSE)
