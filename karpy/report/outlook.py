@@ -29,14 +29,18 @@ class DisruptionOutlook:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Outlook:
-    """``plan`` and ``disruption`` are None where nobody asked. ``bound`` is the least that machines for these pods can cost."""
+    """``plan`` and ``disruption`` are None where nobody asked."""
 
     name: str
     catalog: Catalog
     notes: tuple[str, ...] = ()
     plan: Plan | None = None
-    bound: Price = 0.0
     disruption: DisruptionOutlook | None = None
+
+    @property
+    def bound(self) -> Price:
+        """The least that machines for these pods can cost."""
+        return self.plan.bound if self.plan is not None else 0.0
 
     @property
     def leaves_pods_waiting(self) -> bool:

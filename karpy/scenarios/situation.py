@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import attrs
 
-from karpy.cloud.instancetype import Catalog, Price
+from karpy.cloud.instancetype import Catalog
 from karpy.disruption.candidates import candidates
 from karpy.disruption.engine import next_command
 from karpy.errors import InvalidObject
@@ -16,10 +16,6 @@ from karpy.objects.kinds import Kind
 from karpy.objects.manifest import Manifests
 from karpy.objects.meta import describe
 from karpy.report.outlook import DisruptionOutlook, Outlook
-from karpy.resources import total
-from karpy.scheduling.bound import price_bound
-from karpy.scheduling.claims import templates_for
-from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.scheduler import solve
 from karpy.state.snapshot import Snapshot
@@ -56,7 +52,6 @@ class Situation:
             catalog=self.catalog,
             notes=self.notes,
             plan=plan,
-            bound=0.0 if plan is None else self._bound(plan),
             disruption=self._disruption() if disruption else None,
         )
 
@@ -69,12 +64,6 @@ class Situation:
             strict_min_values=self.policies.strict_min_values,
             reserved_capacity=self.policies.reserved_capacity,
         )
-
-    def _bound(self, plan: Plan) -> Price:
-        """Dollars per hour below which no machines hold the pods that the plan launches for."""
-        launched = {key for launch in plan.launches for key in launch.pods}
-        needed = total(pod.requests for pod in self.snapshot.to_place if pod.key in launched)
-        return price_bound(needed, templates_for(self.snapshot.pools, self.catalog, daemons_of(()))) if needed else 0.0
 
     def _disruption(self) -> DisruptionOutlook:
         found, refused = candidates(self.snapshot, self.catalog, now=self.now)

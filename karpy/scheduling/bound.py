@@ -9,16 +9,38 @@ it costs; the best weights are looked for by going up and down one resource at a
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.cloud.instancetype import Price
-from karpy.resources import NODES
-from karpy.scheduling.claims import Template
+from karpy.labels import HOSTNAME
+from karpy.resources import NODES, total
+from karpy.scheduling.claims import PlannedClaim, Template
+from karpy.scheduling.classes import PodClass
+from karpy.scheduling.constraints import AffinityTerm
 
-__all__ = ["price_bound", "rough_bound"]
+__all__ = ["bound_of", "price_bound", "rough_bound"]
 
 _STEPS = (4.0, 2.0, 1.4, 1.15, 1.05)
 """The factors by which the weight of a resource is tried to be changed."""
+
+
+def bound_of(claims: Sequence[PlannedClaim], classes: Iterable[PodClass], templates: Iterable[Template]) -> Price:
+    """The bound for the pods that were put on planned machines."""
+    needed = dict(total(claim.amounts for claim in claims))
+    return price_bound({**needed, NODES: _most_apart(claims, classes)}, templates)
+
+
+def _most_apart(claims: Iterable[PlannedClaim], classes: Iterable[PodClass]) -> int:
+    """Of the pods on these machines, the most that keep each other off a host."""
+    terms: dict[int, list[AffinityTerm]] = {}
+    for found in classes:
+        own = [term for term in found.constraints.anti_affinity if term.key == HOSTNAME]
+        for pod in found.pods if own else ():
+            labels = pod.metadata.labels or {}
+            terms[id(pod)] = [term for term in own if term.selector.selects(pod.metadata.namespace, labels)]
+    counts = Counter(term for claim in claims for pod in claim.pods for term in terms.get(id(pod), ()))
+    return max(counts.values(), default=0)
 
 
 def rough_bound(needed: Mapping[str, int], templates: Iterable[Template]) -> Price:

@@ -231,6 +231,7 @@ class Plan:
     unschedulable: tuple[Unschedulable, ...] = ()
     buffers: tuple[BufferOutcome, ...] = ()
     """One for each CapacityBuffer that has virtual pods. Everything else here is about real pods alone."""
+    _floor: Callable[[], Price] | None = attrs.field(default=None, repr=False)
     _aftermath: Callable[[], Aftermath] | None = attrs.field(default=None, repr=False)
     _by_pod: Mapping[str, Any] = attrs.field(
         init=False, repr=False, default=attrs.Factory(lambda self: _index(self), takes_self=True)
@@ -240,6 +241,15 @@ class Plan:
     def price(self) -> Price:
         """Dollars per hour of all launches, each at its cheapest choice."""
         return math.fsum(launch.price for launch in self.launches)
+
+    @functools.cached_property
+    def bound(self) -> Price:
+        """Dollars per hour below which nobody could launch machines for these pods: what the price is to be held against.
+
+        Together such machines hold what the pods ask for, and there are as many as pods that keep each other off a host; that
+        machines are bought whole is left out, and so is every other constraint.
+        """
+        return self._floor() if self._floor is not None else 0.0
 
     @property
     def placed(self) -> int:

@@ -17,6 +17,7 @@ from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod, TopologySpreadConstraint
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath, aftermath_of
+from karpy.scheduling.bound import bound_of
 from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
 from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
 from karpy.scheduling.constraints import Constraints
@@ -249,6 +250,7 @@ class Run:
             launches=tuple(launches),
             nominations=tuple(node.to_nomination() for node in self.nodes if node.pods),
             unschedulable=(*self.refused, *dropped, *(self._unschedulable(lot) for lot in self.left_over)),
+            floor=functools.partial(bound_of, tuple(kept), self.classes, self.templates),
             aftermath=functools.partial(
                 aftermath_of,
                 snapshot=self.snapshot,
