@@ -42,6 +42,9 @@ class Settings:
                 accepted="True",
             )
 
+    packing: str = ""
+    """In which order planned machines are filled: ``thrifty``, ``frugal`` or ``karpenter`` (see
+    `karpy.scheduling.packing.Packing`); empty for karpy's own choice among those that take no more machines than Karpenter."""
     capacity_buffer: bool = False
     """Feature gate CapacityBuffer: room is kept ready for the pods that CapacityBuffers describe."""
     node_overlay: bool = False

@@ -105,6 +105,7 @@ class Provisioner:
         plan = solve(
             snapshot,
             catalog,
+            packing=shared.settings.packing or None,
             max_instance_types=shared.settings.max_instance_types,
             default_spread=shared.default_spread,
         )

@@ -14,7 +14,7 @@ from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
 from karpy.scheduling.plan import Launch, Nomination
-from karpy.scheduling.run import Run
+from karpy.scheduling.run import Batch, Run
 from karpy.scheduling.rungs import Rung
 from karpy.scheduling.topology import Group, GroupKind
 
@@ -57,7 +57,8 @@ def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
 
 def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     """A solve that has come to the pod: the machines that are planned stand open, and the pods on them are counted."""
-    run = Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
+    batch = Batch.read(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy)
+    run = Run(aftermath.snapshot, aftermath.catalog, batch, aftermath.policy, aftermath)
     topology = run.topology
     rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
     for number, planned in enumerate(aftermath.planned):
