@@ -62,13 +62,23 @@ def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     topology = run.topology
     rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
     for number, planned in enumerate(aftermath.planned):
-        run.open_claims.adopt(planned.claim.copy())
+        claim = planned.claim.copy()
+        run.open_claims.adopt(claim)
+        _keep_reservation(run, planned.claim, claim)
         for read in () if topology.is_empty else planned.pods:
             key = (read.constraints, topology.selecting(read.pod))
             if key not in rungs:
                 rungs[key] = Rung(*key, topology)
             rungs[key].record_claim(number, planned.claim.shape, run.well_known)
     return run
+
+
+def _keep_reservation(run: Run, claim: PlannedClaim, copy: PlannedClaim) -> None:
+    """What the machine holds is not there for the pod. Only its first counts: others it has because nobody wanted them."""
+    held = claim.shape.template.reservations
+    manager = next((template.reservations for template in run.templates if template.reservations is not None), None)
+    if held is not None and manager is not None:
+        manager.reserve(copy, *(name for name in held.held_by(claim)[:1] if manager.knows(name)))
 
 
 def _ignore_who_keeps_away(run: Run) -> None:

@@ -315,10 +315,17 @@ def _group_offerings(types: Sequence[InstanceType]) -> dict[Requirements, list[t
     """Each set of requirements that some available offering has: the types that have it, with their price."""
     grouped: dict[Requirements, list[tuple[int, Price]]] = {}
     for bit, instance_type in enumerate(types):
-        for offering in instance_type.offerings:
-            if offering.available:
-                grouped.setdefault(offering.requirements, []).append((bit, _price(offering)))
+        for offering in _to_be_had(instance_type):
+            grouped.setdefault(offering.requirements, []).append((bit, _price(offering)))
     return grouped
+
+
+def _to_be_had(instance_type: InstanceType) -> Iterator[Offering]:
+    """The offerings that can be had now. One of a capacity type that the type itself does not come in is a slip of the catalog."""
+    comes_in = instance_type.requirements.get(labels.CAPACITY_TYPE)
+    for offering in instance_type.offerings:
+        if offering.available and (comes_in is None or comes_in.has(offering.capacity_type)):
+            yield offering
 
 
 def _reserved_offerings(types: Sequence[InstanceType]) -> tuple[ReservedOffering, ...]:
@@ -329,8 +336,8 @@ def _reserved_offerings(types: Sequence[InstanceType]) -> tuple[ReservedOffering
             *(offering.sort_price, offering.requirements),
         )
         for bit, instance_type in enumerate(types)
-        for offering in instance_type.offerings
-        if offering.available and offering.reservation_id and offering.capacity_type == labels.RESERVED
+        for offering in _to_be_had(instance_type)
+        if offering.reservation_id and offering.capacity_type == labels.RESERVED
     ]
     return tuple(sorted(found, key=lambda offering: (offering.price, offering.reservation, offering.bit)))
 
