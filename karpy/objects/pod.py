@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +23,9 @@ __all__ = [
     "PodSpec",
     "SelectorRequirement",
     "TopologySpreadConstraint",
+    "pod_limits",
     "pod_requests",
+    "with_default_requests",
 ]
 
 
@@ -121,6 +123,11 @@ class TopologySpreadConstraint(Wire, frozen=True):
 class ContainerResources(Wire, frozen=True):
     requests: dict[str, str | int | float] | None = None
     limits: dict[str, str | int | float] | None = None
+
+    @property
+    def defaulted(self) -> ContainerResources:
+        """The same where a limit stands in for each request that is missing, as the API server has it."""
+        return ContainerResources({**self.limits, **(self.requests or {})}, self.limits) if self.limits else self
 
 
 class ContainerPort(Wire, frozen=True):
@@ -229,10 +236,12 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
     @functools.cached_property
     def requests(self) -> Resources:
         """What it reserves on its node (see `pod_requests`)."""
-        try:
-            return pod_requests(self.spec, self.status)
-        except InvalidObject as error:
-            raise (_misread(self) or error).at(object_name=f"Pod/{self.key}") from None
+        return self._read(lambda: pod_requests(self.spec, self.status))
+
+    @property
+    def limits(self) -> Resources:
+        """The most that it may use of its node (see `pod_limits`)."""
+        return self._read(lambda: pod_limits(self.spec))
 
     @functools.cached_property
     def group(self) -> PodGroup:
@@ -293,6 +302,12 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         )
         return (self.is_active or waits) and not self.is_owned_by_daemon_set and not self.is_static
 
+    def _read(self, amounts: Callable[[], Resources]) -> Resources:
+        try:
+            return amounts()
+        except InvalidObject as error:
+            raise (_misread(self) or error).at(object_name=f"Pod/{self.key}") from None
+
 
 def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Resources:
     """What the pod reserves on its node, with ``pods: 1``: Kubernetes' own formula.
@@ -304,24 +319,67 @@ def pod_requests(spec: PodSpec, status: PodStatus | None = None) -> Resources:
     Raises:
         InvalidObject: with the path below ``spec``.
     """
-    granted = _granted(status) if status is not None else {}
+    granted = _granted(spec, status) if status is not None else {}
+    needed = _together(spec, lambda container: _asked(container, granted))
+    if spec.resources is not None:
+        needed = Resources({**needed, **Resources.parse(spec.resources.requests or {})})
+    if spec.overhead:
+        needed = needed + Resources.parse(spec.overhead)
+    return needed + {PODS: 1}
+
+
+def pod_limits(spec: PodSpec) -> Resources:
+    """The most that the pod may use, with ``pods: 1``, by the formula of `pod_requests`.
+
+    Containers without a limit count as nothing; the runtime's overhead comes on top of what is limited.
+
+    Raises:
+        InvalidObject: with the path below ``spec``.
+    """
+    limits = _together(spec, lambda container: Resources.parse(container.resources.limits or {}))
+    if spec.resources is not None:
+        limits = Resources({**limits, **Resources.parse(spec.resources.limits or {})})
+    overhead = Resources.parse(spec.overhead or {})
+    return limits + {PODS: 1} + {name: amount for name, amount in overhead.items() if limits.get(name)}
+
+
+def with_default_requests(spec: PodSpec) -> PodSpec:
+    """The spec as the API server stores it: a limit stands in for a request that is missing.
+
+    That is done to pods and not to the templates of workloads; who counts by a template has to do it first. A pod-level limit
+    stands in only where no container asks (Kubernetes' ``SetDefaults_Pod``).
+    """
+
+    def filled(containers: tuple[Container, ...]) -> tuple[Container, ...]:
+        return tuple(msgspec.structs.replace(each, resources=each.resources.defaulted) for each in containers)
+
+    spec = msgspec.structs.replace(
+        spec, containers=filled(spec.containers), init_containers=filled(spec.init_containers)
+    )
+    whole = spec.resources
+    if whole is None or not whole.limits:
+        return spec
+    asked = {name for each in (*spec.containers, *spec.init_containers) for name in each.resources.requests or {}}
+    unasked = {name: limit for name, limit in whole.limits.items() if name not in asked}
+    return msgspec.structs.replace(
+        spec, resources=msgspec.structs.replace(whole, requests={**unasked, **(whole.requests or {})})
+    )
+
+
+def _together(spec: PodSpec, amounts: Callable[[Container], Resources]) -> Resources:
+    """What the containers come to at the worst moment: while all of them run, or while one of the init containers does."""
     running = Resources()
     for container in spec.containers:
-        running = running + _resized(container, granted)
+        running = running + amounts(container)
     sidecars = Resources()
     peak = Resources()
     for container in spec.init_containers:
         if container.restart_policy == "Always":
-            sidecars = sidecars + _resized(container, granted)
+            sidecars = sidecars + amounts(container)
             peak = peak.maximum(sidecars)
         else:
-            peak = peak.maximum(sidecars + _with_limits(container.resources))
-    needed = (running + sidecars).maximum(peak)
-    if spec.resources is not None:
-        needed = _pod_level(needed, spec.resources)
-    if spec.overhead:
-        needed = needed + Resources.parse(spec.overhead)
-    return needed + {PODS: 1}
+            peak = peak.maximum(sidecars + amounts(container))
+    return (running + sidecars).maximum(peak)
 
 
 def _misread(pod: Pod) -> InvalidObject | None:
@@ -357,33 +415,21 @@ def _amounts(spec: PodSpec, status: PodStatus) -> Iterator[tuple[str, Mapping[st
         yield f"{path}.allocatedResources", held.allocated_resources
 
 
-def _with_limits(resources: ContainerResources) -> Resources:
-    """Requests; a limit without a request counts as the request, as the API server's defaulting has it."""
-    requests, limits = resources.requests, resources.limits
-    if limits:
-        return Resources.parse({**limits, **(requests or {})})
-    return Resources.parse(requests) if requests else Resources()
-
-
-def _granted(status: PodStatus) -> dict[str, Resources]:
-    """By container, the most that its node holds for it now."""
+def _granted(spec: PodSpec, status: PodStatus) -> dict[str, Resources]:
+    """By container, the most that its node holds for it now. Init containers that ran hold nothing."""
     statuses = (*status.container_statuses, *status.init_container_statuses)
+    passing = {each.name for each in spec.init_containers if each.restart_policy != "Always"}
     return {
         found.name: Resources.parse(found.resources.requests or {}).maximum(
             Resources.parse(found.allocated_resources or {})
         )
         for found in statuses
-        if found.resources is not None
+        if found.resources is not None and found.name not in passing
     }
 
 
-def _resized(container: Container, granted: Mapping[str, Resources]) -> Resources:
-    asked = _with_limits(container.resources)
+def _asked(container: Container, granted: Mapping[str, Resources]) -> Resources:
+    requests = container.resources.requests
+    asked = Resources.parse(requests) if requests else Resources()
     held = granted.get(container.name)
     return asked if held is None else asked.maximum(held)
-
-
-def _pod_level(needed: Resources, resources: ContainerResources) -> Resources:
-    """Pod-level requests replace the sum; a pod-level limit counts as the request where no container asks."""
-    limits = Resources.parse(resources.limits or {})
-    return Resources({**limits, **needed, **Resources.parse(resources.requests or {})})

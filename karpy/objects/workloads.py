@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from karpy.objects.meta import Integer, ObjectMeta, Wire
-from karpy.objects.pod import LabelSelector, Pod, PodSpec
+from karpy.objects.pod import LabelSelector, Pod, PodSpec, with_default_requests
 
 __all__ = [
     "DaemonSet",
@@ -43,11 +43,11 @@ class DaemonSet(Wire, frozen=True):
     spec: DaemonSetSpec = DaemonSetSpec()
 
     def to_pod(self) -> Pod:
-        """The pod that it would put on a node."""
+        """The pod that it would put on a node, as the API server would store it."""
         meta = self.spec.template.metadata
         return Pod(
             ObjectMeta(name=self.metadata.name, namespace=self.metadata.namespace, labels=meta.labels),
-            self.spec.template.spec,
+            with_default_requests(self.spec.template.spec),
         )
 
 

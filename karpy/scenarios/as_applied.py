@@ -6,6 +6,7 @@ about that by itself is done here, as far as nodes depend on it:
 - an object without a namespace is in ``default``; one that leaves its name to the server gets a number; a pod has a uid;
 - a Deployment, ReplicaSet, StatefulSet or Job has the pods that it asks for. Pods in the manifests that its selector selects
   count among them, so that what ``kubectl get`` prints is not doubled;
+- a container's limit stands in for a request that is missing;
 - a pod without a node that no scheduler has looked at was looked at, and found no node.
 """
 
@@ -19,7 +20,8 @@ from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import decode, describe
-from karpy.objects.pod import LabelSelector
+from karpy.objects.pod import LabelSelector, PodSpec
+from karpy.sim.api.poddefaults import default_requests
 
 __all__ = ["as_applied"]
 
@@ -51,7 +53,7 @@ def as_applied(objects: Iterable[RawObject]) -> tuple[RawObject, ...]:
                     problems.append(error.at(object_name=describe(workload)))
     if problems:
         raise InvalidObject("\n".join(str(problem) for problem in problems))
-    return tuple(_given_up(obj) if _is(obj, kinds.POD) else obj for obj in (*known, *made))
+    return tuple(_given_up(_asking(obj)) if _is(obj, kinds.POD) else obj for obj in (*known, *made))
 
 
 def _is(obj: RawObject, kind: Kind) -> bool:
@@ -166,6 +168,15 @@ def _selected(workload: RawObject, template: Mapping[str, Any], known: Sequence[
 def _is_active(pod: RawObject) -> bool:
     finished = _as_mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
     return not finished and not pod["metadata"].get("deletionTimestamp")
+
+
+def _asking(pod: RawObject) -> RawObject:
+    """A pod with the requests that the API server fills in; as it is, where its spec cannot be read."""
+    try:
+        decode(_as_mapping(pod.get("spec")), PodSpec)
+    except InvalidObject:
+        return pod
+    return {**pod, "spec": default_requests(_as_mapping(pod.get("spec")))}
 
 
 def _given_up(pod: RawObject) -> RawObject:

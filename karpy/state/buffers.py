@@ -19,7 +19,7 @@ from karpy.objects import kinds
 from karpy.objects.capacitybuffer import ACTIVE_CAPACITY, CapacityBuffer, PodTemplate, Scalable
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, describe
-from karpy.objects.pod import Pod, pod_requests
+from karpy.objects.pod import Pod, pod_requests, with_default_requests
 from karpy.objects.workloads import PodTemplate as PodTemplateSpec
 from karpy.resources import Resources
 
@@ -128,6 +128,7 @@ def _resolved(buffer: CapacityBuffer, target: RawObject, *, is_template: bool) -
     else:
         workload = decode(target, Scalable)
         template, scale, meta, path = workload.spec.template, workload.replicas, None, "spec.template.spec"
+    template = msgspec.structs.replace(template, spec=with_default_requests(template.spec))
     try:
         chunk = pod_requests(template.spec)
     except InvalidObject as error:

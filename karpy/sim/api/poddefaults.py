@@ -10,7 +10,14 @@ from karpy.errors import InvalidObject
 from karpy.quantity import Quantity
 from karpy.sim.api import status
 
-__all__ = ["canonical_quantity", "canonical_resources", "default_pod_spec", "default_template", "quality_of_service"]
+__all__ = [
+    "canonical_quantity",
+    "canonical_resources",
+    "default_pod_spec",
+    "default_requests",
+    "default_template",
+    "quality_of_service",
+]
 
 Object = dict[str, Any]
 
@@ -62,7 +69,7 @@ def default_pod_spec(spec: Mapping[str, Any], kind: str, *, template: bool) -> M
     for key in ("containers", "initContainers"):
         containers = spec.get(key)
         if containers:
-            filled = [_default_container(container, kind, template=template) for container in containers]
+            filled = [_default_container(container, kind) for container in containers]
             if any(a is not b for a, b in zip(filled, containers, strict=True)):
                 changes[key] = filled
     if spec.get("hostNetwork"):
@@ -76,16 +83,46 @@ def default_pod_spec(spec: Mapping[str, Any], kind: str, *, template: bool) -> M
         changes["serviceAccountName"] = changes["serviceAccount"] = name or other
     if not template and "enableServiceLinks" not in spec:
         changes["enableServiceLinks"] = True
+    whole = {**spec, **changes} if changes else spec
+    return whole if template else default_requests(whole)
+
+
+def default_requests(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pod's spec where limits stand in for requests that are missing; the same object when none is.
+
+    A limit of the whole pod stands in only where no container asks (``SetDefaults_Pod`` of Kubernetes).
+    """
+    changes: Object = {}
+    asked: set[str] = set()
+    for key in ("containers", "initContainers"):
+        containers = spec.get(key) or ()
+        filled = [_asking(container) for container in containers]
+        asked.update(name for each in filled for name in (each.get("resources") or {}).get("requests") or ())
+        if any(a is not b for a, b in zip(filled, containers, strict=True)):
+            changes[key] = filled
+    whole = spec.get("resources") or {}
+    requests = whole.get("requests") or {}
+    unasked = {k: v for k, v in (whole.get("limits") or {}).items() if k not in asked and k not in requests}
+    if unasked:
+        changes["resources"] = {**whole, "requests": {**unasked, **requests}}
     return {**spec, **changes} if changes else spec
 
 
-def _default_container(container: Mapping[str, Any], kind: str, *, template: bool) -> Mapping[str, Any]:
+def _asking(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    resources = container.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if all(name in requests for name in limits):
+        return container
+    return {**container, "resources": {**resources, "requests": {**limits, **requests}}}
+
+
+def _default_container(container: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     changes: Object = {key: value for key, value in _CONTAINER_DEFAULTS.items() if container.get(key) is None}
     if "imagePullPolicy" not in container:
         changes["imagePullPolicy"] = _pull_policy(container.get("image", ""))
     resources = container.get("resources")
     if resources:
-        filled = _default_resources(resources, kind, template=template)
+        filled = _default_resources(resources, kind)
         if filled is not resources:
             changes["resources"] = filled
     ports = container.get("ports")
@@ -110,7 +147,7 @@ def _pull_policy(image: str) -> str:
     return "IfNotPresent" if tagged and not last.endswith(":latest") else "Always"
 
 
-def _default_resources(resources: Mapping[str, Any], kind: str, *, template: bool) -> Mapping[str, Any]:
+def _default_resources(resources: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     changes: Object = {}
     for key in ("limits", "requests"):
         amounts = resources.get(key)
@@ -118,11 +155,6 @@ def _default_resources(resources: Mapping[str, Any], kind: str, *, template: boo
             canonical = canonical_resources(amounts, kind)
             if canonical is not amounts:
                 changes[key] = canonical
-    limits = changes.get("limits", resources.get("limits"))
-    if limits and not template:
-        requests = changes.get("requests", resources.get("requests")) or {}
-        if any(name not in requests for name in limits):
-            changes["requests"] = {**requests, **{k: v for k, v in limits.items() if k not in requests}}
     return {**resources, **changes} if changes else resources
 
 

@@ -253,8 +253,7 @@ def _scored(spec: PodSpec) -> tuple[int, int]:
 
 def _with_least(container: Container) -> Container:
     resources = container.resources
-    given = {**(resources.limits or {}), **(resources.requests or {})}
     least = {CPU: f"{_LEAST_MILLI_CPU}m", MEMORY: str(_LEAST_MEMORY)}
     return msgspec.structs.replace(
-        container, resources=msgspec.structs.replace(resources, requests={**least, **given}, limits=None)
+        container, resources=msgspec.structs.replace(resources, requests={**least, **(resources.requests or {})})
     )

@@ -200,7 +200,7 @@ def test_a_claim_says_that_overlays_had_a_say_in_what_is_on_offer() -> None:
     plain = make_instance_type("plain")
     overlaid = attrs.evolve(plain.offerings[0], price_overlaid=True)
     assert marks(plain) == {"team": "a"}
-    assert marks(plain, attrs.evolve(MIXED, offerings=(overlaid,))) == {
+    assert marks(plain, attrs.evolve(plain, name="dearer", offerings=(overlaid,))) == {
         "team": "a",
         "karpenter.sh/price-overlay-applied": "true",
     }

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from karpy.errors import InvalidObject
-from karpy.objects.pod import LabelSelector, Pod, SelectorRequirement
+from karpy.objects.meta import decode
+from karpy.objects.pod import LabelSelector, Pod, PodSpec, SelectorRequirement, pod_requests, with_default_requests
 from karpy.resources import Resources
 from karpy.testing import make_pod
 from tests.vectors import read
 
+LIMITED = {"name": "c", "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}}
 WAITING = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
 
 
@@ -56,10 +57,15 @@ def test_the_overhead_of_the_runtime_comes_on_top() -> None:
     assert requests_of(containers=[container("1")], overhead={"cpu": "250m"})["cpu"] == 1250
 
 
+def test_limits_are_no_requests_until_the_api_server_has_made_them_so() -> None:
+    assert requests_of(containers=[LIMITED], resources={"limits": {"cpu": "8"}}) == Resources({"cpu": 1000, "pods": 1})
+
+
 @pytest.mark.core("CORE-342")
-def test_a_limit_stands_in_for_a_missing_request() -> None:
-    limited = {"name": "c", "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}}
-    assert requests_of(containers=[limited]) == Resources({"cpu": 1000, "memory": 2**30, "pods": 1})
+def test_a_limit_stands_in_for_a_missing_request_in_what_is_stored() -> None:
+    stored = with_default_requests(decode({"containers": [LIMITED], "initContainers": [LIMITED]}, PodSpec))
+    assert pod_requests(stored) == Resources({"cpu": 1000, "memory": 2**30, "pods": 1})
+    assert with_default_requests(stored) == stored
 
 
 @pytest.mark.core("CORE-329")
@@ -67,11 +73,24 @@ def test_requests_of_the_whole_pod_replace_the_sum() -> None:
     assert requests_of(containers=[container("1")], resources={"requests": {"cpu": "3"}})["cpu"] == 3000
 
 
-def test_a_limit_of_the_whole_pod_counts_only_where_no_container_asks() -> None:
-    limits = {"limits": {"cpu": "8", "memory": "8Gi"}}
-    assert requests_of(containers=[container("1")], resources=limits) == Resources(
-        {"cpu": 1000, "memory": 8 * 2**30, "pods": 1}
+def test_a_limit_of_the_whole_pod_stands_in_only_where_no_container_asks() -> None:
+    whole = {"limits": {"cpu": "8", "memory": "8Gi"}}
+    stored = with_default_requests(decode({"containers": [container("1")], "resources": whole}, PodSpec))
+    assert pod_requests(stored) == Resources({"cpu": 1000, "memory": 8 * 2**30, "pods": 1})
+
+
+def test_limits_add_up_as_requests_do_and_overhead_comes_on_top_of_what_is_limited() -> None:
+    init = {"name": "i", "resources": {"limits": {"cpu": "3"}}}
+    pod = Pod.from_dict(
+        make_pod(
+            spec={
+                "containers": [LIMITED, container("1")],
+                "initContainers": [init],
+                "overhead": {"cpu": "1", "ephemeral-storage": "1Gi"},
+            }
+        )
     )
+    assert pod.limits == Resources({"cpu": 4000, "memory": 2**30, "pods": 1})
 
 
 def test_a_container_that_is_being_resized_counts_with_the_most_that_it_holds_or_asks() -> None:
@@ -89,19 +108,12 @@ def test_a_bad_quantity_is_named_by_pod_and_path() -> None:
         requests_of(containers=[container("one")])
 
 
-def test_requests_agree_with_kubernetes(shared: Path) -> None:
+def test_requests_and_limits_agree_with_kubernetes(shared: Path) -> None:
     for line in read(shared, "algebra/pod_requests.jsonl"):
-        found = Pod.from_dict(_without_limits(line["pod"])).requests
-        assert found == Resources.parse(line["expect"]["requests"]), line["pod"]["metadata"]["name"]
-
-
-def _without_limits(pod: dict[str, Any]) -> dict[str, Any]:
-    """karpy lets limits stand in for requests, as the API server's defaulting does; the vectors were made without that."""
-    pod = copy.deepcopy(pod)
-    spec = pod["spec"]
-    for part in (*spec["containers"], *spec.get("initContainers", ()), spec):
-        part.get("resources", {}).pop("limits", None)
-    return pod
+        pod = Pod.from_dict(line["pod"])
+        name = line["pod"]["metadata"]["name"]
+        assert pod.requests == Resources.parse(line["expect"]["requests"]), name
+        assert pod.limits == Resources.parse(line["expect"]["limits"]), name
 
 
 # Which pods karpy looks at

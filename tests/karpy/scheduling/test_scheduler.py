@@ -264,7 +264,8 @@ def test_accelerators_are_bought_for_pods_that_ask_for_them_and_for_no_others() 
     ]
     assert names(plan_of(make_nodepool(), pods[0], types=types)) == ["gpu"]
     assert names(plan_of(make_nodepool(), pods[1], types=types)) == ["plain"]
-    limits = {"containers": [{"name": "main", "resources": {"limits": {"acme.com/gpu": "2"}}}]}
+    two = {"acme.com/gpu": "2"}
+    limits = {"containers": [{"name": "main", "resources": {"limits": two, "requests": two}}]}
     assert names(plan_of(make_nodepool(), make_pod(spec=limits), types=types)) == ["gpu"]
 
 
