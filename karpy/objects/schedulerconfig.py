@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from karpy import labels
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, standing
 from karpy.objects.manifest import read_document
 from karpy.objects.meta import decode
 from karpy.objects.pod import TopologySpreadConstraint
@@ -147,19 +147,19 @@ _FORBIDDEN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def _problems(entry: Any, path: str) -> Iterator[InvalidObject]:
     """What is wrong with one constraint, field by field."""
     if not isinstance(entry, Mapping):
-        yield InvalidObject(f"found {_shown(entry)}", path=path, accepted="an object")
+        yield InvalidObject(f"found {standing(entry)}", path=path, accepted="an object")
         return
     given, rules = _given(entry), {**_FIELDS, **_FORBIDDEN}
     for name, value in given.items():
         if name not in rules:
             yield _unknown(name, path, _FIELDS)
         elif not rules[name][0](value):
-            yield InvalidObject(f"found {_shown(value)}", path=f"{path}.{name}", accepted=rules[name][1])
+            yield InvalidObject(f"found {standing(value)}", path=f"{path}.{name}", accepted=rules[name][1])
     for name in _REQUIRED:
         if name not in given:
             yield InvalidObject("found nothing", path=f"{path}.{name}", accepted=_REQUIRED[name][1])
     if "minDomains" in given and given.get("whenUnsatisfiable") == _SOFT:
-        found = f"found {_shown(given['minDomains'])}"
+        found = f"found {standing(given['minDomains'])}"
         yield InvalidObject(found, path=f"{path}.minDomains", accepted=f"nothing with {_SOFT}")
 
 
@@ -173,7 +173,7 @@ def _members(value: Any, path: str, known: Collection[str] | None, problems: Pro
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        problems.append(InvalidObject(f"found {_shown(value)}", path=path, accepted="an object"))
+        problems.append(InvalidObject(f"found {standing(value)}", path=path, accepted="an object"))
         return {}
     for key in value:
         if known is not None and key not in known:
@@ -191,14 +191,6 @@ def _entries(value: Any, path: str, problems: Problems) -> Iterator[tuple[str, A
     if value is None:
         return
     if not isinstance(value, list):
-        problems.append(InvalidObject(f"found {_shown(value)}", path=path, accepted="a list"))
+        problems.append(InvalidObject(f"found {standing(value)}", path=path, accepted="a list"))
         return
     yield from ((f"{path}[{index}]", entry) for index, entry in enumerate(value))
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, Mapping | list):
-        return "a list" if isinstance(value, list) else "an object"
-    return repr(value)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown, standing
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -211,7 +211,7 @@ def _number(spec: Mapping[str, Any], field: str, default: int) -> int:
     if found is None:
         return default
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-        raise InvalidObject(f"found {found!r}", path=f"spec.{field}", accepted="a whole number, 0 or more")
+        raise InvalidObject(f"found {shown(found)}", path=f"spec.{field}", accepted="a whole number, 0 or more")
     return found
 
 
@@ -222,8 +222,7 @@ def _mapping(
     if found is None:
         found = default
     if not isinstance(found, Mapping):
-        shown = "nothing" if found is None else repr(found)
-        raise InvalidObject(f"found {shown}", path=f"{path}{field}", accepted=accepted)
+        raise InvalidObject(f"found {standing(found)}", path=f"{path}{field}", accepted=accepted)
     return found
 
 
