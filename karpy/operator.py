@@ -65,7 +65,6 @@ class Operator:
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
-        self.settings = settings
         shared = Shared(
             kube=kube,
             clouds=self.clouds,
@@ -87,7 +86,7 @@ class Operator:
             PodEvents(shared),
             NodeTermination(shared),
             Disruption(shared),
-            *((BufferStatus(shared),) if self.settings.capacity_buffer else ()),
+            *((BufferStatus(shared),) if settings.capacity_buffer else ()),
         )
 
     @property

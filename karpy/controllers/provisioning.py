@@ -106,6 +106,9 @@ class Provisioner:
             snapshot,
             catalog,
             max_instance_types=shared.settings.max_instance_types,
+            respect_preferences=shared.settings.respect_preferences,
+            strict_min_values=shared.settings.strict_min_values,
+            reserved_capacity=shared.settings.reserved_capacity,
             default_spread=shared.default_spread,
         )
         shared.on_decision(shared.clock.now(), plan)
