@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from karpy.cli.app import app
+from karpy.cli.app import app, run
 from karpy.cli.options import known_schemas
 from karpy.objects.manifest import read_manifests
 
@@ -44,6 +44,15 @@ def test_the_page_on_explanations_shows_what_its_first_block_prints() -> None:
     code, shown = blocks(page, "python")[0], blocks(page, "text")[0]
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == shown
+
+
+def test_the_readme_tells_the_story_that_the_demonstration_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "--speed", "max"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    shown = next(block for block in blocks(ROOT / "README.md", "text") if "launch-decided" in block).splitlines()
+    # Names and the moments at which pods start come from chance, and may change with anything; what is decided may not.
+    assert [line for line in shown if "-decided" in line] == [line for line in told if "-decided" in line]
+    assert [line for line in shown if " scale " in line] == [line for line in told if " scale " in line]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
