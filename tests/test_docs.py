@@ -75,6 +75,12 @@ def test_the_architecture_page_shows_every_room() -> None:
     assert {room for room in rooms - hidden if room not in text} == set()
 
 
+def test_the_map_of_scheduling_shows_every_module() -> None:
+    text = (ROOT / "docs/architecture.md").read_text().split("## Inside scheduling")[1].split("\n## ")[0]
+    modules = {path.name for path in (ROOT / "karpy/scheduling").glob("*.py")} - {"__init__.py"}
+    assert {name for name in modules if f"`{name}`" not in text} == set()
+
+
 def test_every_option_of_every_command_is_documented() -> None:
     text = (ROOT / "docs/cli.md").read_text() + (ROOT / "docs/cluster.md").read_text()
     commands = typer.main.get_group(app).commands
