@@ -15,7 +15,7 @@ from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
 from karpy.requirements import Requirements
 from karpy.resources import Resources
-from karpy.scheduling.instances import PricedType
+from karpy.scheduling.offers import PricedType
 
 if TYPE_CHECKING:
     from karpy.scheduling.aftermath import Aftermath
