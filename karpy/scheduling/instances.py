@@ -168,6 +168,10 @@ class TypeColumns:
         """How many types ``mask`` has; one that has several bits counts once."""
         return mask.bit_count() - sum(max((mask & together).bit_count() - 1, 0) for together in self._siblings)
 
+    def lost(self, scope: int, kept: int) -> int:
+        """How many types of ``scope`` have nothing left in ``kept``."""
+        return self.count(scope) - self.count(scope & kept)
+
     def mask_of(self, priced: Iterable[PricedType]) -> int:
         """These types as a mask."""
         names = {found.name for found in priced}
