@@ -6,6 +6,7 @@ kube-scheduler itself is started with (kind ``KubeSchedulerConfiguration``), of 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -34,6 +35,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"(?=.{1,253}/)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*/")
 
 
+@functools.lru_cache(maxsize=16)
 def read_scheduler_config(text: str, source: str = "scheduler configuration") -> tuple[TopologySpreadConstraint, ...]:
     """The default constraints that ``text`` (YAML or JSON, from ``source``) configures; none when it is empty.
 

@@ -14,7 +14,6 @@ from karpy.cloud.registry import load_provider
 from karpy.cloud.routing import Clouds
 from karpy.kube.client import RawObject
 from karpy.objects.nodepool import NodeClassRef, NodePool
-from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.scenarios.situation import Situation, gate_notes
 from karpy.settings import Settings
 from karpy.state.catalogs import evaluate_overlays, with_catalog
@@ -40,9 +39,6 @@ def situation_in(
     """What to decide about in this cluster. Pools that nothing can be launched from are left out, and the notes say why.
 
     With ``assume_classes`` a pool may do without its node class, which is then taken to be as it should.
-
-    Raises:
-        InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
     """
     settings = settings or Settings()
     notes: list[str] = []
@@ -59,7 +55,6 @@ def situation_in(
         catalog=catalog,
         now=now,
         settings=settings,
-        default_spread=read_scheduler_config(settings.scheduler_config),
         notes=(*notes, *gate_notes(snapshot, settings, verdicts)),
     )
 

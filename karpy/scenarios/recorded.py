@@ -19,7 +19,6 @@ from karpy.errors import InvalidObject, shown, standing
 from karpy.kube.client import RawObject
 from karpy.labels import CORE_LABELS
 from karpy.objects.manifest import Manifests, check_objects
-from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.scenarios.recorded_catalog import RecordedCatalog
 from karpy.scenarios.situation import Situation, gate_notes, nominated, snapshot_of
 from karpy.settings import Settings
@@ -67,8 +66,7 @@ class Recorded:
         are recorded.
 
         Raises:
-            InvalidObject: objects cannot be read; each is named with its place, one a line. Or the scheduler's configuration in
-                ``settings`` cannot be used.
+            InvalidObject: objects cannot be read; each is named with its place, one a line.
         """
         settings = attrs.evolve(settings or Settings(), **self.settings)
         whole = snapshot_of(self.objects, more=more)
@@ -81,7 +79,6 @@ class Recorded:
             catalog=Catalog(evaluated.types, CORE_LABELS | catalog.labels),
             now=now if self.now is None else self.now,
             settings=settings,
-            default_spread=read_scheduler_config(settings.scheduler_config),
             notes=tuple(gate_notes(whole, settings, evaluated.verdicts)),
         )
 

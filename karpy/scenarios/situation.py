@@ -16,10 +16,9 @@ from karpy.kube.client import RawObject
 from karpy.objects.kinds import Kind
 from karpy.objects.manifest import Manifests
 from karpy.objects.meta import describe
-from karpy.objects.pod import TopologySpreadConstraint
 from karpy.report.outlook import DisruptionOutlook, Outlook
+from karpy.scheduling.configured import solve_as_set
 from karpy.scheduling.plan import Plan
-from karpy.scheduling.scheduler import solve
 from karpy.settings import Settings
 from karpy.state.buffers import Unresolved
 from karpy.state.snapshot import Snapshot
@@ -36,12 +35,14 @@ class Situation:
     catalog: Catalog
     now: float
     settings: Settings = Settings()
-    default_spread: Sequence[TopologySpreadConstraint] = ()
-    """The constraints of pods that name none, as ``settings.scheduler_config`` has them."""
     notes: tuple[str, ...] = ()
 
     def outlook(self, *, provisioning: bool = True, disruption: bool = True) -> Outlook:
-        """What karpy would do here now. Pure."""
+        """What karpy would do here now. Pure.
+
+        Raises:
+            InvalidObject: the scheduler's configuration in `settings` cannot be used.
+        """
         plan = self.plan() if provisioning else None
         return Outlook(
             name=self.name,
@@ -53,19 +54,11 @@ class Situation:
 
     def plan(self) -> Plan:
         """What to launch for the pods that wait."""
-        return solve(
-            self.snapshot,
-            self.catalog,
-            max_instance_types=self.settings.max_instance_types,
-            respect_preferences=self.settings.respect_preferences,
-            strict_min_values=self.settings.strict_min_values,
-            reserved_capacity=self.settings.reserved_capacity,
-            default_spread=self.default_spread,
-        )
+        return solve_as_set(self.settings, self.snapshot, self.catalog)
 
     def _disruption(self) -> DisruptionOutlook:
-        found, refused = candidates(self.snapshot, self.catalog, now=self.now)
-        command = next_command(self.snapshot, self.catalog, now=self.now, default_spread=self.default_spread)
+        found, refused = candidates(self.snapshot, self.catalog, now=self.now, settings=self.settings)
+        command = next_command(self.snapshot, self.catalog, now=self.now, settings=self.settings)
         return DisruptionOutlook(command, found, refused)
 
 
