@@ -7,12 +7,12 @@ kube-scheduler itself is started with (kind ``KubeSchedulerConfiguration``), of 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from karpy import labels
 from karpy.errors import InvalidObject, standing
+from karpy.objects.labelsyntax import is_label_key
 from karpy.objects.manifest import read_document
 from karpy.objects.meta import decode
 from karpy.objects.pod import TopologySpreadConstraint
@@ -30,9 +30,6 @@ _SYSTEM_DEFAULTS = (
     TopologySpreadConstraint(5, labels.ZONE, _SOFT),
 )
 """What kube-scheduler spreads by when its configuration does not say ``defaultingType: List``."""
-
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-_DOMAIN = re.compile(r"(?=.{1,253}/)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*/")
 
 
 @functools.lru_cache(maxsize=16)
@@ -120,18 +117,15 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
 
 
-def _is_label_key(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    domain = _DOMAIN.match(value)
-    return _NAME.fullmatch(value[domain.end() :] if domain else value) is not None
+def _is_topology_key(value: Any) -> bool:
+    return isinstance(value, str) and is_label_key(value)
 
 
 _POSITIVE = (_is_positive, "a whole number above 0")
 _POLICY = (("Honor", "Ignore").__contains__, "Honor or Ignore")
 _REQUIRED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxSkew": _POSITIVE,
-    "topologyKey": (_is_label_key, "a label key"),
+    "topologyKey": (_is_topology_key, "a label key"),
     "whenUnsatisfiable": (("DoNotSchedule", _SOFT).__contains__, f"DoNotSchedule or {_SOFT}"),
 }
 _FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
