@@ -69,11 +69,12 @@ def candidates(
     """Every managed node with a verdict. What CapacityBuffers keep ready is worked out by ``settings``."""
     found, refused = [], []
     headroom = standing_headroom(snapshot, catalog, settings)
+    pools = {pool.name: pool for pool in snapshot.pools}
     for view in snapshot.nodes:
         if view.claim is None:
             continue
         reason = _why_not(view, snapshot, now)
-        pool = snapshot.pool(view.pool)
+        pool = pools.get(view.pool)
         if reason is None and pool is None:
             reason = f"NodePool not found (NodePool={view.pool or 'none'})"
         if reason is not None or pool is None:
