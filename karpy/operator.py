@@ -29,6 +29,7 @@ from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.objects.kinds import NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.schedulerconfig import read_scheduler_config
+from karpy.scheduling.packing import Packing
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 from karpy.state.workloads import WORKLOAD_KINDS
@@ -62,6 +63,8 @@ class Operator:
         clock, settings = clock or SystemClock(), settings or Settings()
         self.settings = settings
         self._spreads_by_default = bool(read_scheduler_config(settings.scheduler_config))
+        if settings.packing:
+            Packing.named(settings.packing)  # said at the start, not in the first pass
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)

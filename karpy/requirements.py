@@ -67,7 +67,7 @@ class Requirement:
 
     @classmethod
     def in_(cls, key: str, *values: str, min_values: int | None = None) -> Requirement:
-        return cls(labels.normalize(key), values=frozenset(values), min_values=min_values)
+        return _one_of(key, values, min_values)
 
     @classmethod
     def not_in(cls, key: str, *values: str, min_values: int | None = None) -> Requirement:
@@ -79,7 +79,7 @@ class Requirement:
 
     @classmethod
     def absent(cls, key: str, min_values: int | None = None) -> Requirement:
-        return cls(labels.normalize(key), min_values=min_values)
+        return _one_of(key, (), min_values)
 
     @classmethod
     def at_least(cls, key: str, bound: int, min_values: int | None = None) -> Requirement:
@@ -269,9 +269,9 @@ class Conflict:
 
 
 @functools.lru_cache(maxsize=65_536)
-def _pinned(key: str, value: str) -> Requirement:
-    """The one value; the nodes of a cluster have most of their labels in common."""
-    return Requirement.in_(key, value)
+def _one_of(key: str, values: tuple[str, ...], min_values: int | None) -> Requirement:
+    """One object for equal ones: nodes, instance types and offerings have most of theirs in common."""
+    return Requirement(labels.normalize(key), values=frozenset(values), min_values=min_values)
 
 
 class Requirements(Mapping[str, Requirement]):
@@ -297,7 +297,7 @@ class Requirements(Mapping[str, Requirement]):
     @classmethod
     def from_labels(cls, given: Mapping[str, str]) -> Requirements:
         """One In requirement per label."""
-        return cls(_pinned(key, value) for key, value in given.items())
+        return cls(_one_of(key, (value,), None) for key, value in given.items())
 
     @classmethod
     def from_selectors(cls, selectors: Iterable[Mapping[str, Any]]) -> Requirements:

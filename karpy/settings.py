@@ -59,6 +59,9 @@ class Settings:
     """Whether what pods merely prefer counts (flag preference-policy)."""
     strict_min_values: bool = True
     """Whether a ``minValues`` that cannot be met refuses the pods, and is not lowered (flag min-values-policy)."""
+    packing: str = ""
+    """In which order planned machines are filled: ``thrifty``, ``frugal`` or ``karpenter`` (see
+    `karpy.scheduling.packing.Packing`); empty for karpy's own choice among those that take no more machines than Karpenter."""
     capacity_buffer: bool = False
     """Feature gate CapacityBuffer: room is kept ready for the pods that CapacityBuffers describe."""
     node_overlay: bool = False

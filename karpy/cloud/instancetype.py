@@ -5,6 +5,7 @@ All are values and shared between callers. The functions at the end return new t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -48,6 +49,12 @@ def is_price(price: Price) -> bool:
     return 0 < price < _BEYOND_PRICE
 
 
+@functools.lru_cache(maxsize=4_096)
+def _place(zone: str, capacity_type: str) -> Requirements:
+    """What an offering asks for, as one object for all that are alike."""
+    return Requirements((Requirement.in_(labels.ZONE, zone), Requirement.in_(labels.CAPACITY_TYPE, capacity_type)))
+
+
 def _read_price(price: Any) -> Price:
     """The price as a number; NaN when there is none."""
     try:
@@ -73,9 +80,7 @@ class Offering:
     available: bool = True
     requirements: Requirements = attrs.field(
         default=attrs.Factory(
-            lambda self: Requirements(
-                (Requirement.in_(labels.ZONE, self.zone), Requirement.in_(labels.CAPACITY_TYPE, self.capacity_type))
-            ),
+            lambda self: _place(self.zone, self.capacity_type),
             takes_self=True,
         )
     )

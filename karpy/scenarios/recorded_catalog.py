@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from pathlib import Path
 
@@ -119,18 +120,22 @@ def _type(wire: _WireType, index: int, reservation_label: str) -> InstanceType:
 
 def _offering(wire: _WireOffering, reservation_label: str) -> Offering:
     held = wire.reservation_id
-    requirements = [
-        Requirement.in_(labels.ZONE, wire.zone),
-        Requirement.in_(labels.CAPACITY_TYPE, wire.capacity_type),
-    ]
-    if reservation_label:
-        requirements.append(Requirement.in_(reservation_label, held) if held else Requirement.absent(reservation_label))
     return Offering(
         zone=wire.zone,
         capacity_type=wire.capacity_type,
         price=math.nan if wire.price is None else wire.price,
         available=wire.available,
-        requirements=Requirements(requirements),
+        requirements=_asked(wire.zone, wire.capacity_type, reservation_label, held),
         reservation_id=held,
         reservation_capacity=wire.reservation_capacity,
     )
+
+
+@functools.lru_cache(maxsize=4_096)
+def _asked(zone: str, capacity_type: str, reservation_label: str, reservation: str | None) -> Requirements:
+    """What an offering asks for, as one object for all that are alike."""
+    asked = [Requirement.in_(labels.ZONE, zone), Requirement.in_(labels.CAPACITY_TYPE, capacity_type)]
+    if reservation_label:
+        held = Requirement.in_(reservation_label, reservation) if reservation else None
+        asked.append(held or Requirement.absent(reservation_label))
+    return Requirements(asked)

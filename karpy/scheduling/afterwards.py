@@ -14,7 +14,7 @@ from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
 from karpy.scheduling.plan import Launch, Nomination
-from karpy.scheduling.run import Run
+from karpy.scheduling.run import Batch, Run
 from karpy.scheduling.rungs import Rung
 from karpy.scheduling.topology import Group, GroupKind
 
@@ -57,17 +57,28 @@ def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
 
 def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     """A solve that has come to the pod: the machines that are planned stand open, and the pods on them are counted."""
-    run = Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
+    batch = Batch.read(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy)
+    run = Run(aftermath.snapshot, aftermath.catalog, batch, aftermath.policy, aftermath)
     topology = run.topology
     rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
     for number, planned in enumerate(aftermath.planned):
-        run.open_claims.adopt(planned.claim.copy())
+        claim = planned.claim.copy()
+        run.open_claims.adopt(claim)
+        _keep_reservation(run, planned.claim, claim)
         for read in () if topology.is_empty else planned.pods:
             key = (read.constraints, topology.selecting(read.pod))
             if key not in rungs:
                 rungs[key] = Rung(*key, topology)
             rungs[key].record_claim(number, planned.claim.shape, run.well_known)
     return run
+
+
+def _keep_reservation(run: Run, claim: PlannedClaim, copy: PlannedClaim) -> None:
+    """What the machine holds is not there for the pod. Only its first counts: others it has because nobody wanted them."""
+    held = claim.shape.template.reservations
+    manager = next((template.reservations for template in run.templates if template.reservations is not None), None)
+    if held is not None and manager is not None:
+        manager.reserve(copy, *(name for name in held.held_by(claim)[:1] if manager.knows(name)))
 
 
 def _ignore_who_keeps_away(run: Run) -> None:

@@ -48,6 +48,7 @@ class Shape:
         "_joined",
         "_narrowed",
         "_order",
+        "_units",
         "mask",
         "min_values",
         "requirements",
@@ -67,6 +68,7 @@ class Shape:
         self._narrowed: dict[tuple[str, int], Shape] = {}
         self._domains: dict[str, int] = {}
         self._order: PriceOrder | None = None
+        self._units: dict[str, Price] = {}
 
     @property
     def order(self) -> PriceOrder:
@@ -79,6 +81,20 @@ class Shape:
     def price(self) -> Price:
         """That of the cheapest such machine, however small."""
         return self.order.first(self.mask)[0].price
+
+    def worth(self, amounts: Mapping[str, int]) -> Price:
+        """What these amounts cost at least on such machines: that of the one which costs the most where it is cheapest."""
+        units, most = self._units, 0.0
+        for name, amount in amounts.items():
+            if name not in units:
+                units[name] = self._unit_price(name)
+            most = max(most, amount * units[name])
+        return most
+
+    def _unit_price(self, name: str) -> Price:
+        room, by_price = self.template.room, self.template.columns.choice(self.requirements).by_price
+        found = ((priced.price, room(bit).get(name, 0)) for priced, bit in by_price if bit & self.mask)
+        return min((price / amount for price, amount in found if amount > 0), default=0.0)
 
     def unreserved(self, asked: Requirements) -> int:
         """The types that would do if the machine did not have to be reserved, and only had to be what its pods asked for."""

@@ -34,7 +34,7 @@ def solve_as_set(
         snapshot,
         catalog,
         pods,
-        packing=packing,
+        packing=packing or settings.packing or None,
         max_instance_types=settings.max_instance_types,
         respect_preferences=settings.respect_preferences,
         strict_min_values=settings.strict_min_values,

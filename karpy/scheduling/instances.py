@@ -18,7 +18,7 @@ import attrs
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Price, allocatable_groups
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import NEGATIVE, Requirement, Requirements
-from karpy.scheduling.offers import OfferingChoice, PricedType, reserved_offerings
+from karpy.scheduling.offers import OfferingChoice, PricedType, reserved_offerings, to_be_had
 
 __all__ = ["TypeColumns", "bits", "columns"]
 
@@ -226,9 +226,8 @@ def _group_offerings(types: Sequence[InstanceType]) -> dict[Requirements, list[t
     """Each set of requirements that some available offering has: the types that have it, with their price."""
     grouped: dict[Requirements, list[tuple[int, Price]]] = {}
     for bit, instance_type in enumerate(types):
-        for offering in instance_type.offerings:
-            if offering.available:
-                grouped.setdefault(offering.requirements, []).append((bit, offering.sort_price))
+        for offering in to_be_had(instance_type):
+            grouped.setdefault(offering.requirements, []).append((bit, offering.sort_price))
     return grouped
 
 

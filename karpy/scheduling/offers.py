@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
@@ -15,7 +15,7 @@ from karpy import labels
 from karpy.cloud.instancetype import InstanceType, Offering, Price
 from karpy.requirements import Requirements
 
-__all__ = ["OfferingChoice", "PriceOrder", "PricedType", "ReservedOffering", "reserved_offerings"]
+__all__ = ["OfferingChoice", "PriceOrder", "PricedType", "ReservedOffering", "reserved_offerings", "to_be_had"]
 
 _MOST_LISTED = 256
 """How many lists of types are remembered for others."""
@@ -108,6 +108,14 @@ class PriceOrder:
         return found
 
 
+def to_be_had(instance_type: InstanceType) -> Iterator[Offering]:
+    """The offerings that can be had now. One of a capacity type that the type itself does not come in is a slip of the catalog."""
+    comes_in = instance_type.requirements.get(labels.CAPACITY_TYPE)
+    for offering in instance_type.offerings:
+        if offering.available and (comes_in is None or comes_in.has(offering.capacity_type)):
+            yield offering
+
+
 def reserved_offerings(types: Sequence[InstanceType]) -> tuple[ReservedOffering, ...]:
     """Reserved capacity that can be had, the cheapest first."""
     found = [
@@ -116,8 +124,8 @@ def reserved_offerings(types: Sequence[InstanceType]) -> tuple[ReservedOffering,
             *(offering.sort_price, offering.requirements),
         )
         for bit, instance_type in enumerate(types)
-        for offering in instance_type.offerings
-        if offering.available and offering.reservation_id and offering.capacity_type == labels.RESERVED
+        for offering in to_be_had(instance_type)
+        if offering.reservation_id and offering.capacity_type == labels.RESERVED
     ]
     return tuple(sorted(found, key=lambda offering: (offering.price, offering.reservation, offering.bit)))
 

@@ -49,7 +49,8 @@ class Refusals:
         if not template.base.mask:
             return _refusal(name, everything, _own_requirements(template))
         limits = _limits(template, self._remaining.get(name))
-        parts = (*_requirements(constraints, template), *limits, *self._resources(pod_class, template))
+        reserved = _reservations(constraints, template)
+        parts = (*_requirements(constraints, template), *limits, *self._resources(pod_class, template), *reserved)
         considered = template.columns.count(template.base.mask)
         if not last.options(template.base):
             parts += tuple(Excluded(RefusalKind.TOPOLOGY, text, considered) for text in last.unsatisfied(template.base))
@@ -113,6 +114,15 @@ def _requirements(constraints: Constraints, template: Template) -> Iterable[Excl
         if key in columns.offering_keys:
             allowed &= columns.choice(template.requirements & Requirements((wanted,))).mask
         yield Excluded(RefusalKind.REQUIREMENT, f"pod requirement {wanted}", columns.lost(scope, allowed))
+
+
+def _reservations(constraints: Constraints, template: Template) -> Iterable[Excluded]:
+    """What could be had if it were not promised to other machines of the pass."""
+    reservations, first = template.reservations, template.starts[0]
+    joined = first.join(constraints) if reservations is not None and first.reserved else ()
+    if joined and reservations is not None and not any(reservations.reach(None, shape.reserved) for shape in joined):
+        text = "one or more instance types with compatible reserved offerings are available, but could not be reserved"
+        yield Excluded(RefusalKind.OFFERING, text, template.columns.count(first.mask))
 
 
 def _limits(template: Template, limit: Resources | None) -> Iterable[Excluded]:

@@ -47,6 +47,9 @@ class Reservations:
         offerings = [offering for each in catalogs for offering in each.reserved_offerings]
         return cls((offering.reservation, offering.units) for offering in offerings) if offerings else None
 
+    def knows(self, reservation: str) -> bool:
+        return reservation in self._left
+
     def left(self, reservation: str) -> int:
         return self._left[reservation]
 

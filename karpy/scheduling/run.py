@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import attrs
 
-from karpy.cloud.instancetype import Catalog
+from karpy.cloud.instancetype import Catalog, Price
 from karpy.objects.pod import Pod, TopologySpreadConstraint
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath, aftermath_of
@@ -38,7 +39,7 @@ from karpy.scheduling.topology import Group, Topology
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE
 
-__all__ = ["Policy", "Run"]
+__all__ = ["Batch", "Policy", "Run"]
 
 
 @attrs.frozen(kw_only=True)
@@ -52,6 +53,31 @@ class Policy:
     default_spread: Sequence[TopologySpreadConstraint] = ()
 
 
+@attrs.frozen(eq=False)
+class Batch:
+    """``pods`` that want a place. With the virtual pods of buffers: those that can be read, and the refusals of the rest."""
+
+    pods: Sequence[Pod]
+    readable: Sequence[ReadPod]
+    refused: Sequence[Unschedulable]
+
+    @classmethod
+    def read(cls, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: Policy) -> Batch:
+        """What these pods ask for. It stays the same whatever packing is tried."""
+        readable, refused = read_pods(
+            (*pods, *snapshot.headroom),
+            catalog.labels,
+            snapshot.namespaces,
+            snapshot.storage,
+            unsupported=catalog.unsupported_volumes,
+            default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
+        )
+        if not policy.respect_preferences:
+            required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
+            readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
+        return cls(pods, readable, [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused])
+
+
 class Run:
     """The scratch state of one pass."""
 
@@ -59,7 +85,7 @@ class Run:
         self,
         snapshot: Snapshot,
         catalog: Catalog,
-        pods: Sequence[Pod],
+        batch: Batch,
         policy: Policy,
         after: Aftermath | None = None,
     ) -> None:
@@ -68,7 +94,7 @@ class Run:
         self.snapshot = snapshot
         self.catalog = catalog
         self.policy = policy
-        self.wanted = pods
+        self.batch = batch
         self.well_known = catalog.labels.well_known
         self.templates: tuple[Template, ...] = templates_for(
             snapshot.pools,
@@ -82,23 +108,11 @@ class Run:
         )
         taints = (taint for template in self.templates for taint in template.taints)
         self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
-        readable, refused = read_pods(
-            (*pods, *snapshot.headroom),
-            catalog.labels,
-            snapshot.namespaces,
-            snapshot.storage,
-            unsupported=catalog.unsupported_volumes,
-            default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
-        )
-        if not policy.respect_preferences:
-            required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
-            readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
-        self.refused = [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused]
         counted = snapshot if after is None else after.counted
         around = () if after is None else itertools.chain.from_iterable(planned.pods for planned in after.planned)
-        self.topology = Topology(counted, self.templates, (*readable, *around), self.well_known)
+        self.topology = Topology(counted, self.templates, (*batch.readable, *around), self.well_known)
         selecting = (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting
-        self.queue = [classify(part, selecting) for part in _real_first(readable, snapshot.headroom)]
+        self.queue = [classify(part, selecting) for part in _real_first(batch.readable, snapshot.headroom)]
         self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
         self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
         self.open_nodes = OpenNodes(self.nodes)
@@ -116,7 +130,8 @@ class Run:
     def _open_claims(self) -> OpenClaims[Any]:
         if self.policy.packing is Packing.KARPENTER:
             return EvenClaims(self.well_known)
-        return ThriftyClaims(self.well_known, Sizes(self.classes))
+        alone = self._price_alone if self.policy.packing is Packing.FRUGAL else None
+        return ThriftyClaims(self.well_known, Sizes(self.classes), alone)
 
     def place_all(self) -> None:
         """Every pod that has a place gets it; those that have none are left over."""
@@ -152,7 +167,7 @@ class Run:
         found = self._rungs.get(key)
         if found is None:
             ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
-            leads = self.policy.packing is Packing.THRIFTY
+            leads = self.policy.packing is not Packing.KARPENTER
             found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
         return found
 
@@ -225,13 +240,26 @@ class Run:
                     return True
         return False
 
+    def _price_alone(self, lot: Lot, rung: Rung) -> Price:
+        """What the next of the lot cost on a machine of their own; infinitely much where they get none."""
+        if not rung.allows_host(None):
+            return math.inf
+        for template in self.templates:
+            affordable = within(self.remaining[template.pool.name], template.columns)
+            for start in template.starts:
+                claim = PlannedClaim(start, start.mask & affordable)
+                fit = self._first_fit(claim, lot.pod_class, rung.options(start)) if claim.mask else None
+                if fit is not None:
+                    return fit.price
+        return math.inf
+
     def _first_fit(self, claim: PlannedClaim, pod_class: PodClass, options: Options) -> Fit | None:
         """What a new claim becomes with its first pod: worked out once for all pods that are alike, as long as what they may
         have stays the same."""
         reservations = claim.shape.template.reservations
         key = (claim.shape, claim.mask, options, reservations.version if reservations is not None else 0)
         if key not in self._blank:
-            self._blank[key] = claim.fit(pod_class, options, by_size=self.policy.packing is Packing.THRIFTY)
+            self._blank[key] = claim.fit(pod_class, options, by_size=self.policy.packing is not Packing.KARPENTER)
         fit = self._blank[key]
         return None if fit is None else fit._replace(amounts=dict(fit.amounts))
 
@@ -249,7 +277,7 @@ class Run:
             version=self.snapshot.version,
             launches=tuple(launches),
             nominations=tuple(node.to_nomination() for node in self.nodes if node.pods),
-            unschedulable=(*self.refused, *dropped, *(self._unschedulable(lot) for lot in self.left_over)),
+            unschedulable=(*self.batch.refused, *dropped, *(self._unschedulable(lot) for lot in self.left_over)),
             floor=functools.partial(bound_of, tuple(kept), self.classes, self.templates),
             aftermath=functools.partial(
                 aftermath_of,
@@ -257,7 +285,7 @@ class Run:
                 catalog=self.catalog,
                 policy=self.policy,
                 max_instance_types=max_types,
-                pods=self.wanted,
+                pods=self.batch.pods,
                 nominated={node.view: node.pods for node in self.nodes if node.pods},
                 planned=tuple(kept),
                 remaining=self.remaining,
@@ -269,7 +297,7 @@ class Run:
         return Unschedulable(tuple(pod.key for pod in lot.pods), refusals=refusals)
 
 
-def _real_first(pods: list[ReadPod], headroom: Iterable[Pod]) -> tuple[list[ReadPod], ...]:
+def _real_first(pods: Sequence[ReadPod], headroom: Iterable[Pod]) -> tuple[Sequence[ReadPod], ...]:
     """The real pods, then the virtual ones: nobody goes elsewhere, or waits, for the sake of room in reserve."""
     virtual = {pod.metadata.uid for pod in headroom}
     if not virtual:

@@ -13,15 +13,13 @@ from karpy.scheduling.bound import rough_bound
 from karpy.scheduling.headroom import set_apart
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
-from karpy.scheduling.run import Policy, Run
+from karpy.scheduling.run import Batch, Policy, Run
 from karpy.state.snapshot import Snapshot
 
 __all__ = ["MAX_INSTANCE_TYPES", "Run", "solve"]
 
-_PACKINGS = (Packing.THRIFTY, Packing.KARPENTER)
-
 FEW_PODS = 150
-"""Up to so many pods both packings are tried in any case."""
+"""Up to so many pods every packing is tried in any case."""
 
 FAIR_PRICE = 2.0
 """A plan that costs no more than so many times what it could cost at the very least is not made again in another way."""
@@ -55,6 +53,9 @@ def solve(
     ``packing`` names the order in which planned machines are filled. By default a pod goes where it adds the least to the price,
     and where there are few pods, or the plan leaves pods waiting or is dear, machines are also filled evenly, as Karpenter does
     it; the better plan counts.
+
+    Raises:
+        InvalidObject: there is no such packing.
     """
     wanted = snapshot.to_place if pods is None else tuple(pods)
     policy = Policy(
@@ -63,38 +64,39 @@ def solve(
         reserved_capacity=reserved_capacity,
         default_spread=default_spread,
     )
-    plans = []
-    for each in _PACKINGS if packing is None else (Packing(packing),):
-        run = Run(snapshot, catalog, wanted, attrs.evolve(policy, packing=each))
+    batch = Batch.read(snapshot, catalog, wanted, policy)
+
+    def made(packing: Packing) -> tuple[Run, Plan]:
+        run = Run(snapshot, catalog, batch, attrs.evolve(policy, packing=packing))
         run.place_all()
-        plans.append(set_apart(run.to_plan(max_instance_types), snapshot.buffers))
-        if _is_good(plans[-1], run, len(wanted) + len(snapshot.headroom)):
-            break
-    return plans[0] if len(plans) == 1 else _better(*plans)
+        return run, set_apart(run.to_plan(max_instance_types), snapshot.buffers)
+
+    if packing is not None:
+        return made(Packing.named(packing))[1]
+    run, thrifty = made(Packing.THRIFTY)
+    return thrifty if _is_good(thrifty, run) else _better(thrifty, made(Packing.KARPENTER)[1])
 
 
-def _is_good(plan: Plan, run: Run, pods: int) -> bool:
-    """Whether another packing need not be tried: nothing is launched; or of many pods all have a place at a fair price."""
+def _is_good(plan: Plan, run: Run) -> bool:
+    """Whether another way need not be tried: nothing is launched; or of many pods all have a place at a fair price."""
     if not plan.launches:
         return True
-    if pods <= FEW_PODS or len(plan.unschedulable) > len(run.refused) or _unplaced_headroom(plan):
+    pods = len(run.batch.readable)
+    if pods <= FEW_PODS or len(plan.unschedulable) > len(run.batch.refused) or _unplaced_headroom(plan):
         return False
     needed = total(launch.requests for launch in plan.launches)
     return plan.price <= FAIR_PRICE * rough_bound(needed, run.templates)
 
 
-def _better(thrifty: Plan, karpenter: Plan) -> Plan:
-    """The one that leaves fewer pods waiting, real ones before virtual ones; then the cheaper one, unless it has more machines and
-    saves less than half."""
+def _better(thrifty: Plan, even: Plan) -> Plan:
+    """The plan that leaves fewer pods waiting, real ones before virtual ones; else the thrifty one, if it is cheaper and takes no
+    more machines."""
     waiting = [
-        (sum(len(part.pods) for part in plan.unschedulable), _unplaced_headroom(plan)) for plan in (thrifty, karpenter)
+        (sum(len(part.pods) for part in plan.unschedulable), _unplaced_headroom(plan)) for plan in (thrifty, even)
     ]
     if waiting[0] != waiting[1]:
-        return thrifty if waiting[0] < waiting[1] else karpenter
-    cheaper, dearer = (thrifty, karpenter) if thrifty.price <= karpenter.price else (karpenter, thrifty)
-    if len(cheaper.launches) > len(dearer.launches) and 2 * cheaper.price > dearer.price:
-        return dearer
-    return cheaper
+        return thrifty if waiting[0] < waiting[1] else even
+    return thrifty if thrifty.price <= even.price and len(thrifty.launches) <= len(even.launches) else even
 
 
 def _unplaced_headroom(plan: Plan) -> int:

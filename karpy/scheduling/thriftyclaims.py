@@ -1,4 +1,5 @@
-"""Planned claims in the order of `Packing.THRIFTY`: first room that is paid for already, then where one more pod costs the least.
+"""Planned claims in the order of `Packing.THRIFTY` and `Packing.FRUGAL`: first room that is paid for, then where one more pod costs
+the least.
 
 A machine is priced as its cheapest type; what that type has left over is spare. Spare room is sorted into bins by how much it is,
 so that the tightest room which holds a pod is found at once. Only a pod that fits no spare room makes a machine grow into a dearer
@@ -8,8 +9,9 @@ type, and of the cheapest few the one that gets dearer by the least does.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from karpy.cloud.instancetype import Price
 from karpy.scheduling.claims import Fit, PlannedClaim, Shape
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.lots import Lot
@@ -22,6 +24,10 @@ __all__ = ["ThriftyClaims"]
 
 _LOOKED_AT = 4
 """How many of the cheapest machines are asked what one more pod would cost."""
+
+_FAIR_GROWTH = 4
+"""A machine may grow until it costs so many times what the pods on it would cost where each resource is cheapest. Types that
+double from one to the next stay below two; what is above is another kind of machine altogether."""
 
 _SAME_PRICE = 1 + 1e-9
 
@@ -67,11 +73,15 @@ class _SparingLine(Line):
 
 
 class ThriftyClaims(OpenClaims[_SparingLine]):
-    """``sizes`` sorts spare room by the sizes of the pods that are waited for."""
+    """``sizes`` sorts spare room by the sizes of the pods that are waited for. ``alone`` says what the next of a lot cost on a
+    machine of their own (infinitely much where they get none); without it a machine grows whatever it costs."""
 
-    def __init__(self, well_known: frozenset[str], sizes: Sizes) -> None:
+    def __init__(
+        self, well_known: frozenset[str], sizes: Sizes, alone: Callable[[Lot, Rung], Price] | None = None
+    ) -> None:
         super().__init__(well_known)
         self._sizes = sizes
+        self._alone = alone
         self._sparing: dict[Shape, list[int]] = {}
         self._enough = 0
         """The bins whose entries hold a pod of the class at hand, as a mask."""
@@ -177,10 +187,16 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
                 break
         for line, entry in seen:
             heapq.heappush(line.heap, entry)
-        if best is None:
+        if best is None or self._is_too_dear(best[0], best[3], lot, rung):
             return False
         self._take(best[2], lot, best[3], rung)
         return True
+
+    def _is_too_dear(self, added: Price, fit: Fit, lot: Lot, rung: Rung) -> bool:
+        """Whether a machine would become one that costs many times what is on it, and one of their own costs the pods less."""
+        if self._alone is None or fit.price <= _FAIR_GROWTH * fit.shape.worth(fit.amounts):
+            return False
+        return self._alone(lot, rung) < added
 
     def _cheapest_with_room(
         self, pod_class: PodClass, rung: Rung, lines: list[_SparingLine]

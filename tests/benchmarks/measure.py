@@ -40,8 +40,13 @@ def duration(name: str, run: Callable[[], float], *, runs: int = 5) -> Measure:
 
 
 def render(measures: Iterable[Measure]) -> str:
-    lines = [f"{'benchmark':<64}{'value':>12}  {'unit':<12}{'n':>3}"]
-    lines += [f"{each.name:<64}{each.value:>12,.1f}  {each.unit:<12}{each.n:>3}" for each in measures]
+    measures = list(measures)
+    width = max((len(each.name) for each in measures), default=0) + 1
+    lines = [f"{'benchmark':<{width}}{'value':>12}  {'unit':<16}{'n':>3}"]
+    lines += [
+        f"{each.name:<{width}}{each.value:>12,.{2 if each.unit == 'exponent' else 1}f}  {each.unit:<16}{each.n:>3}"
+        for each in measures
+    ]
     return "\n".join(lines)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import statistics
 import subprocess
 import sys
@@ -17,11 +16,7 @@ from workloads import deployments, doubling, of_shapes, with_preferences
 import karpy
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.labels import CORE_LABELS
-from karpy.objects.kinds import NODE_POOL, POD
-from karpy.objects.pod import Pod
-from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.generic import NODE_CLASS
-from karpy.state.cluster import ClusterState
 from karpy.testing.builders import make_nodepool
 from karpy_aws.model import AWSModel
 
@@ -32,7 +27,6 @@ SHARED = Path(__file__).parents[3] / "shared"
 SIZES = {"": (500, 1_000, 5_000, 10_000, 20_000), "-cloud-800": (500, 1_000, 5_000, 10_000)}
 """Of the recorded inputs, by the end of their names: on 400 and on 926 instance types."""
 WHOLE = ("diverse-1000-cloud-800", "diverse-5000-cloud-800")
-MIB = 1 << 20
 
 
 def measures() -> Iterator[Measure]:
@@ -58,12 +52,13 @@ def our_workloads() -> Iterator[Measure]:
 
 
 def growth() -> Iterator[Measure]:
-    """How time grows with size: the exponent of the power law that fits best; 1 is linear."""
+    """How time grows with size, and the exponent of the power law that fits best; 1 is linear."""
     for what, made in (("pods of 50 shapes", of_shapes), ("pods of 100 Deployments, spread", deployments)):
         points = []
         for count in doubling(32_000):
             given = problem(made(count))
             points.append((count, min(seconds(lambda g=given: solved(*g)) for _ in range(3))))
+            yield Measure(f"solve: {count:,} {what}", points[-1][1] * 1000, "ms", 3, "lower")
         yield Measure(f"solve: {what}, 1,000 to 32,000", exponent(points), "exponent", len(points), "lower")
 
 
@@ -85,36 +80,13 @@ def reference_workloads(
 
 
 def whole_pass(name: str) -> Iterator[Measure]:
-    """From decoded objects to the plan, each run in a process of its own: nothing is prepared, not even the catalog's tables."""
-    runs = [json.loads(_output(name)) for _ in range(3)]
-    yield Measure(
-        f"whole pass: {name}", statistics.median(run["pods"] / run["seconds"] for run in runs), "pods/s", 3, "higher"
-    )
-    yield Measure(
-        f"whole pass: {name}, resident", statistics.median(run["resident"] for run in runs), "MiB", 3, "lower"
-    )
-
-
-def once(name: str) -> dict[str, float]:
-    """One such pass."""
-    line = next(read(SHARED, f"bench/{name}.jsonl.gz"))
-    _, catalog = scenario(SHARED, {**line, "objects": [obj for obj in line["objects"] if obj["kind"] != "Pod"]})
-    pods = [Pod.from_dict(obj) for obj in line["objects"] if obj["kind"] == "Pod"]
-    pools = [obj for obj in line["objects"] if obj["kind"] == "NodePool"]
-    spent = seconds(lambda: planned(pools, pods, catalog))
-    return {
-        "pods": len(pods),
-        "seconds": spent,
-        "resident": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB,
-    }
-
-
-def planned(pools: Sequence[object], pods: Sequence[Pod], catalog: Catalog) -> karpy.Plan:
-    state = ClusterState()
-    for kind, objects in ((NODE_POOL, pools), (POD, pods)):
-        for obj in objects:
-            state.apply(WatchEvent(EventType.ADDED, kind, obj))
-    return solved(state.snapshot(), catalog)
+    """From decoded objects to the plan, each run in a process of its own."""
+    runs = [json.loads(_output(name)) for _ in range(5)]
+    speeds = [run["pods"] / run["seconds"] for run in runs]
+    yield Measure(f"whole pass: {name}", statistics.median(speeds), "pods/s", len(runs), "higher")
+    if runs[0]["resident"] is not None:
+        memory = statistics.median(run["resident"] for run in runs)
+        yield Measure(f"whole pass: {name}, resident", memory, "MiB", len(runs), "lower")
 
 
 def solving(what: str, pods: Sequence[Mapping[str, object]], **policy: bool) -> Measure:
@@ -144,8 +116,5 @@ def exponent(points: Sequence[tuple[int, float]]) -> float:
 
 
 def _output(name: str) -> str:
-    return subprocess.run([sys.executable, Path(__file__), name], check=True, capture_output=True, text=True).stdout
-
-
-if __name__ == "__main__":
-    print(json.dumps(once(sys.argv[1])))
+    script = Path(__file__).with_name("wholepass.py")
+    return subprocess.run([sys.executable, script, name], check=True, capture_output=True, text=True).stdout

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from karpy import labels
+from karpy.errors import InvalidObject
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.scheduler import FEW_PODS
@@ -47,23 +48,25 @@ def placements(found: Plan) -> list[tuple[str, tuple[str, ...]]]:
     return [(launch.instance_types[0].name, launch.pods) for launch in found.launches]
 
 
-def test_filling_machines_up_is_cheaper_for_a_large_and_diverse_batch() -> None:
+def test_the_thrifty_packing_is_cheaper_for_a_large_and_diverse_batch() -> None:
     pods = batch(FEW_PODS + 50)
-    fullest, even = plan(pods, Packing.THRIFTY), plan(pods, Packing.KARPENTER)
-    assert fullest.placed == even.placed == len(pods)
-    assert fullest.price < even.price
+    thrifty, even = plan(pods, Packing.THRIFTY), plan(pods, Packing.KARPENTER)
+    assert thrifty.placed == even.placed == len(pods)
+    assert thrifty.price < even.price
 
 
-def test_a_large_batch_is_packed_once_the_cheaper_way() -> None:
+def test_a_large_batch_is_packed_once_when_that_is_cheap_enough() -> None:
     pods = batch(FEW_PODS + 1)
     assert placements(plan(pods)) == placements(plan(pods, Packing.THRIFTY))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_of_a_small_batch_the_better_of_both_plans_counts(seed: int) -> None:
+def test_of_a_small_batch_the_cheaper_plan_counts_that_takes_no_more_machines_than_karpenter(seed: int) -> None:
     pods = batch(30, seed)
-    each = [plan(pods, packing) for packing in Packing]
-    assert plan(pods).price == min(found.price for found in each)
+    each = [plan(pods, packing) for packing in (Packing.THRIFTY, Packing.KARPENTER)]
+    found = plan(pods)
+    assert found.price == min(plan.price for plan in each)
+    assert len(found.launches) <= len(each[1].launches)
 
 
 def test_machines_can_be_filled_evenly_as_karpenter_does() -> None:
@@ -73,7 +76,46 @@ def test_machines_can_be_filled_evenly_as_karpenter_does() -> None:
     large = [make_pod(f"large-{n}", labels=both, requests={"cpu": "1"}, spec=spec) for n in range(2)]
     small = [make_pod(f"small-{n}", requests={"cpu": "100m"}) for n in range(4)]
     assert [len(launch.pods) for launch in plan(large + small, Packing.KARPENTER).launches] == [3, 3]
-    assert sorted(len(launch.pods) for launch in plan(large + small, Packing.THRIFTY).launches) == [1, 5]
+
+
+def test_room_that_is_paid_for_is_used_before_a_machine_grows() -> None:
+    alone = {"app": "a"}
+    term = {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": alone}}
+    apart = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    large = [
+        make_pod(f"large-{n}", labels=alone, requests={"cpu": cpu}, spec={"affinity": {"podAntiAffinity": apart}})
+        for n, cpu in enumerate(("1900m", "1500m"))
+    ]
+    small = [make_pod(f"small-{n}", requests={"cpu": "400m"}) for n in range(1)]
+    found = plan(large + small, Packing.THRIFTY)
+    assert sorted((launch.instance_types[0].name, len(launch.pods)) for launch in found.launches) == [
+        ("t02", 1),
+        ("t02", 2),
+    ]
+
+
+DEAR = [make_instance_type("t02", cpu="2", price=0.1), make_instance_type("huge", cpu="400", price=80.0)]
+
+
+def test_a_frugal_packing_opens_a_machine_rather_than_a_much_dearer_one() -> None:
+    pods = [make_pod(f"p{n}", requests={"cpu": "900m"}) for n in range(6)]
+    thrifty = plan_of(make_nodepool(), *pods, types=DEAR, packing="thrifty")
+    frugal = plan_of(make_nodepool(), *pods, types=DEAR, packing="frugal")
+    assert [launch.instance_types[0].name for launch in thrifty.launches] == ["huge"]
+    assert [launch.instance_types[0].name for launch in frugal.launches] == ["t02", "t02", "t02"]
+    assert placements(plan_of(make_nodepool(), *pods, types=DEAR)) == placements(
+        thrifty
+    )  # never more machines than Karpenter
+
+
+def test_a_frugal_packing_lets_machines_grow_at_a_fair_price() -> None:
+    pods = [make_pod(f"p{n}", requests={"cpu": "900m"}) for n in range(20)]
+    assert len(plan_of(make_nodepool(), *pods, types=TYPES, packing="frugal").launches) == 1
+
+
+def test_a_packing_that_does_not_exist_is_refused_by_name() -> None:
+    with pytest.raises(InvalidObject, match=r"packing: found 'fullest' \(accepted: frugal, karpenter, thrifty\)"):
+        plan_of(make_nodepool(), make_pod(), packing="fullest")
 
 
 @pytest.mark.parametrize("packing", Packing)

@@ -33,9 +33,21 @@ DIFFERENT = {
     "mix-080": "a pod that others want to be near lands on an on-demand machine that others need anyway, and they follow it there",
     "mix-088": "Karpenter overshoots the limit of nodes here",
     "pod-anti-affinity-other-008": "a pod that others keep away from is settled in one domain, where Karpenter leaves two open",
-    "pod-anti-affinity-other-012": "one machine less, and 1.4 % dearer",
 }
 """Scenarios whose plans are not no worse in every respect, each with the reason."""
+
+
+_OVERFULL = "Karpenter puts more on nodes that exist than they hold"
+_OTHERS = "where not all find a place other pods wait, and no more of them"
+MEDIUM_DIFFERENT = {
+    "medium-002": _OTHERS,
+    "medium-003": "Karpenter's spread over zones is more uneven than it may be",
+    "medium-009": "Karpenter overshoots the limit of nodes",
+    "medium-019": _OTHERS,
+    "medium-030": _OVERFULL,
+    "medium-033": _OVERFULL,
+    "medium-037": _OVERFULL,
+}
 
 
 @pytest.mark.parametrize("feature", [*sorted(COVERED), "mixed"])
@@ -45,6 +57,21 @@ def test_plans_are_no_worse_than_karpenters(shared: Path, feature: str) -> None:
     found = {line["name"]: _compare(shared, line) for line in lines}
     worse = {name: text for name, text in found.items() if text}
     assert worse.keys() == {name for name in DIFFERENT if name in found}, worse
+
+
+def test_large_plans_are_sound_and_no_worse_than_karpenters_and_cheaper_together(shared: Path) -> None:
+    broken, worse, price, karpenters = {}, {}, 0.0, 0.0
+    for number, line in enumerate(read(shared, "scheduling/medium.jsonl.gz")):
+        plan, snapshot, catalog = _solve(shared, line)
+        if number % 5 == 0:  # the judge looks at every type of every machine, which takes it seconds
+            broken[line["name"]] = list(violations(plan, snapshot, catalog, snapshot.to_place))
+        worse[line["name"]] = _worse(plan, line)
+        if _waiting(plan) == _expected(line):
+            price += plan.price
+            karpenters += sum(claim["cheapestPrice"] for claim in line["expect"]["newNodeClaims"])
+    assert {name: found for name, found in broken.items() if found} == {}
+    assert {name for name, text in worse.items() if text} == MEDIUM_DIFFERENT.keys(), worse
+    assert price < 0.9 * karpenters
 
 
 def test_every_plan_is_sound_whatever_the_features(shared: Path) -> None:
@@ -81,11 +108,12 @@ def _solve(shared: Path, line: dict[str, Any]) -> tuple[Plan, Snapshot, Catalog]
 
 
 def _compare(shared: Path, line: dict[str, Any]) -> str:
+    return _worse(_solve(shared, line)[0], line)
+
+
+def _worse(plan: Plan, line: dict[str, Any]) -> str:
     """What is worse than expected, in words; empty when nothing is. Nodes and price compare only for the same pods."""
-    plan = _solve(shared, line)[0]
-    expect = line["expect"]
-    waiting = {pod for part in plan.unschedulable for pod in part.pods}
-    expected = expect["errors"].keys() | expect.get("ignored", {}).keys()
+    waiting, expected = _waiting(plan), _expected(line)
     if not waiting <= expected:
         return f"{sorted(waiting - expected)} wait"
     if waiting < expected:
@@ -94,6 +122,14 @@ def _compare(shared: Path, line: dict[str, Any]) -> str:
     if len(plan.launches) > nodes:
         return f"{len(plan.launches)} nodes, not {nodes}, for ${plan.price}/h instead of {price}"
     return f"${plan.price}/h, not {price}" if plan.price > price + 1e-9 else ""
+
+
+def _waiting(plan: Plan) -> set[str]:
+    return {pod for part in plan.unschedulable for pod in part.pods}
+
+
+def _expected(line: dict[str, Any]) -> set[str]:
+    return line["expect"]["errors"].keys() | line["expect"].get("ignored", {}).keys()
 
 
 def _allowed(line: dict[str, Any]) -> tuple[int, float]:
