@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from karpy.operator import Operator
     from karpy.requirements import Requirement, Requirements
     from karpy.resources import Resources
-    from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
+    from karpy.scheduling.explain.explanation import Explanation
+    from karpy.scheduling.plan import BufferOutcome, Launch, Nomination, Plan, Unschedulable
     from karpy.scheduling.scheduler import solve
     from karpy.settings import Settings
     from karpy.state.catalogs import evaluate_overlays, with_catalog
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from karpy.taints import Taint, Toleration
 
 __all__ = [
+    "BufferOutcome",
     "Catalog",
     "CloudModel",
     "CloudProvider",
@@ -57,6 +59,7 @@ __all__ = [
     "ClusterState",
     "Controller",
     "CreateFailed",
+    "Explanation",
     "Instance",
     "InstanceType",
     "InstanceTypes",
@@ -129,7 +132,8 @@ _HOMES = {
     "karpy.operator": ("Operator",),
     "karpy.requirements": ("Requirement", "Requirements"),
     "karpy.resources": ("Resources",),
-    "karpy.scheduling.plan": ("Launch", "Nomination", "Plan", "Unschedulable"),
+    "karpy.scheduling.explain.explanation": ("Explanation",),
+    "karpy.scheduling.plan": ("BufferOutcome", "Launch", "Nomination", "Plan", "Unschedulable"),
     "karpy.scheduling.scheduler": ("solve",),
     "karpy.settings": ("Settings",),
     "karpy.state.catalogs": ("evaluate_overlays", "with_catalog"),

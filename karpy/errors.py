@@ -36,6 +36,7 @@ __all__ = [
     "Throttled",
     "plain",
     "shown",
+    "standing",
 ]
 
 
@@ -92,6 +93,11 @@ def shown(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _LONG:
         return "an integer of more than 64 bits"
     return plain(repr(value))
+
+
+def standing(value: object) -> str:
+    """What stands where something should, as a complaint shows it."""
+    return "nothing" if value is None else shown(value)
 
 
 class ProviderError(KarpyError):

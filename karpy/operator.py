@@ -62,13 +62,12 @@ class Operator:
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
         self.settings = settings
-        self._default_spread = read_scheduler_config(settings.scheduler_config)
+        self._spreads_by_default = bool(read_scheduler_config(settings.scheduler_config))
         if settings.packing:
             Packing.named(settings.packing)  # said at the start, not in the first pass
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
-        self.settings = settings
         shared = Shared(
             kube=kube,
             clouds=self.clouds,
@@ -78,7 +77,6 @@ class Operator:
             recorder=self.recorder,
             on_decision=on_decision,
             log=log if log is not None else structlog.get_logger("karpy"),
-            default_spread=self._default_spread,
         )
         self.controllers: tuple[Controller, ...] = (
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
@@ -90,7 +88,7 @@ class Operator:
             PodEvents(shared),
             NodeTermination(shared),
             Disruption(shared),
-            *((BufferStatus(shared),) if self.settings.capacity_buffer else ()),
+            *((BufferStatus(shared),) if settings.capacity_buffer else ()),
         )
 
     @property
@@ -99,7 +97,7 @@ class Operator:
         spread pods by default, or to keep room ready for them."""
         # A cluster need not know the kinds behind feature gates that are off.
         gated = set(() if self.settings.node_overlay else (NODE_OVERLAY,))
-        gated |= set(() if self._default_spread else WORKLOAD_KINDS)
+        gated |= set(() if self._spreads_by_default else WORKLOAD_KINDS)
         known = tuple(kind for kind in ClusterState.KINDS if kind not in gated)
         buffers = ClusterState.BUFFER_KINDS if self.settings.capacity_buffer else ()
         return tuple(dict.fromkeys((*known, *buffers, *self.clouds.kinds)))

@@ -117,6 +117,7 @@ class Resources(Mapping[str, int]):
         return Resources({name: min(amount, other[name]) for name, amount in self._amounts.items() if name in other})
 
     def at_least_zero(self) -> Resources:
+        """The same with zero for each amount that is below it."""
         return Resources({name: max(amount, 0) for name, amount in self._amounts.items()})
 
     def fits_in(self, room: Mapping[str, int]) -> bool:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import attrs
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 
-__all__ = ["Settings"]
+__all__ = ["FEATURE_GATES", "Settings"]
+
+FEATURE_GATES: Mapping[str, str] = {
+    "CapacityBuffer": "capacity_buffer",
+    "NodeOverlay": "node_overlay",
+    "ReservedCapacity": "reserved_capacity",
+}
+"""Karpenter's feature gates that karpy has, and the setting that each of them switches."""
+
+_NOT_YET = frozenset({"NodeRepair", "SpotToSpotConsolidation", "StaticCapacity"})
+"""Gates that Karpenter has, and karpy not yet: they may be named, but not switched on."""
 
 
 @attrs.frozen(kw_only=True)
@@ -42,6 +55,10 @@ class Settings:
                 accepted="True",
             )
 
+    respect_preferences: bool = True
+    """Whether what pods merely prefer counts (flag preference-policy)."""
+    strict_min_values: bool = True
+    """Whether a ``minValues`` that cannot be met refuses the pods, and is not lowered (flag min-values-policy)."""
     packing: str = ""
     """In which order planned machines are filled: ``thrifty``, ``frugal`` or ``karpenter`` (see
     `karpy.scheduling.packing.Packing`); empty for karpy's own choice among those that take no more machines than Karpenter."""
@@ -49,8 +66,34 @@ class Settings:
     """Feature gate CapacityBuffer: room is kept ready for the pods that CapacityBuffers describe."""
     node_overlay: bool = False
     """Feature gate NodeOverlay: whether NodeOverlays count."""
+    reserved_capacity: bool = True
+    """Feature gate ReservedCapacity: whether reservations are counted, so that none is promised twice."""
 
     @property
     def nomination_window_s(self) -> float:
         """How long a node that pods were planned onto is safe from disruption."""
         return max(2 * self.batch_max_duration_s, 10.0)
+
+    def with_feature_gates(self, text: str) -> Settings:
+        """These settings with gates switched as in ``NodeOverlay=true,CapacityBuffer=false``; the others stay as they are.
+
+        Unlike Karpenter, which ignores a gate that it does not know, this refuses it: a name with a slip would switch nothing.
+
+        >>> Settings().with_feature_gates("NodeOverlay=true").node_overlay
+        True
+
+        Raises:
+            InvalidObject: naming the gate, what was found and what is accepted.
+        """
+        switched: dict[str, Any] = {}
+        for part in filter(None, map(str.strip, text.split(","))):
+            name, _, value = map(str.strip, part.partition("="))
+            if name not in FEATURE_GATES and name not in _NOT_YET:
+                raise InvalidObject(f"found {shown(name)}", accepted=", ".join(sorted(FEATURE_GATES)))
+            if value not in ("true", "false"):
+                raise InvalidObject(f"found {shown(value)}", path=name, accepted="true or false")
+            if name in FEATURE_GATES:
+                switched[FEATURE_GATES[name]] = value == "true"
+            elif value == "true":
+                raise InvalidObject("found 'true', and karpy does not have this yet", path=name, accepted="false")
+        return attrs.evolve(self, **switched)

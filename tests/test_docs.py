@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from karpy.cli.app import app
+from karpy.cli.app import app, run
 from karpy.cli.options import known_schemas
 from karpy.objects.manifest import read_manifests
 
@@ -46,6 +46,15 @@ def test_the_page_on_explanations_shows_what_its_first_block_prints() -> None:
     assert done.stdout == shown
 
 
+def test_the_readme_tells_the_story_that_the_demonstration_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["demo", "--speed", "max"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    shown = next(block for block in blocks(ROOT / "README.md", "text") if "launch-decided" in block).splitlines()
+    # Names and the moments at which pods start come from chance, and may change with anything; what is decided may not.
+    assert [line for line in shown if "-decided" in line] == [line for line in told if "-decided" in line]
+    assert [line for line in shown if " scale " in line] == [line for line in told if " scale " in line]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_yaml_blocks_are_manifests(page: Path) -> None:
     for block in blocks(page, "yaml"):
@@ -64,6 +73,12 @@ def test_the_architecture_page_shows_every_room() -> None:
     rooms = {entry.name for entry in (ROOT / "karpy").iterdir() if entry.is_dir() or entry.suffix == ".py"}
     hidden = {"__init__.py", "__main__.py", "__pycache__"}
     assert {room for room in rooms - hidden if room not in text} == set()
+
+
+def test_the_map_of_scheduling_shows_every_module() -> None:
+    text = (ROOT / "docs/architecture.md").read_text().split("## Inside scheduling")[1].split("\n## ")[0]
+    modules = {path.name for path in (ROOT / "karpy/scheduling").glob("*.py")} - {"__init__.py"}
+    assert {name for name in modules if f"`{name}`" not in text} == set()
 
 
 def test_every_option_of_every_command_is_documented() -> None:

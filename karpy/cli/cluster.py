@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from karpy.cli.gates import FeatureGates, SchedulerConfig, settings_of
+
 __all__ = ["cluster"]
 
 DEFAULT_PORT = 8001
@@ -21,6 +23,8 @@ def cluster(
         bool,
         typer.Option("--no-world", help="The API server alone: no scheduler, workload controllers, kubelets, karpy."),
     ] = False,
+    feature_gates: FeatureGates = "",
+    scheduler_config: SchedulerConfig = None,
     manifests: Annotated[
         list[Path] | None, typer.Option("-f", "--filename", help="Manifests to apply at the start; may be repeated.")
     ] = None,
@@ -31,5 +35,7 @@ def cluster(
 
     factor = parse_speed(speed)
     assert factor is not None, "max was not allowed"
-    world = build_world(manifests or (), actors=not no_world, autoscaler=not (no_autoscaler or no_world))
+    settings = settings_of(feature_gates, scheduler_config)
+    autoscaler = None if no_autoscaler or no_world else settings
+    world = build_world(manifests or (), actors=not no_world, autoscaler=autoscaler)
     host(world, port=port, kubeconfig=kubeconfig, speed=factor)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from karpy.cli.bad_input import BadInput
+from karpy.cli.gates import FeatureGates, SchedulerConfig, settings_of
 
 __all__ = ["demo"]
 
@@ -42,6 +43,8 @@ def demo(
     record: Annotated[
         Path | None, typer.Option(help="Write the story to this file too, as JSON lines.", metavar="FILE")
     ] = None,
+    feature_gates: FeatureGates = "",
+    scheduler_config: SchedulerConfig = None,
     output: Annotated[
         Output, typer.Option("--output", "-o", help="Lines or a live view, or JSON lines.")
     ] = Output.TEXT,
@@ -53,7 +56,15 @@ def demo(
     factor, until_s = parse_speed(speed, may_be_max=True), parse_seconds("--until", until)
     if cloud is not Cloud.SIM:
         _refuse(cloud.value)
-    Stage(scenario, seed=seed, until_s=until_s, as_json=output is Output.JSON, record=record).play(factor, serve=serve)
+    stage = Stage(
+        scenario,
+        seed=seed,
+        until_s=until_s,
+        settings=settings_of(feature_gates, scheduler_config),
+        as_json=output is Output.JSON,
+        record=record,
+    )
+    stage.play(factor, serve=serve)
 
 
 def _refuse(cloud: str) -> None:

@@ -15,21 +15,30 @@ from karpy.cli.serving import served
 from karpy.operator import Operator
 from karpy.scenarios.catalogue import read_files
 from karpy.scenarios.rehearsal import apply_manifests, installed_models
+from karpy.settings import Settings
 from karpy.sim.world import World
 
 __all__ = ["build_world", "host"]
 
 
-def build_world(manifests: Sequence[Path], *, actors: bool, autoscaler: bool) -> World:
-    """A world on the machine's time, so that kubectl shows true ages.
+def build_world(manifests: Sequence[Path], *, actors: bool, autoscaler: Settings | None) -> World:
+    """A world on the machine's time, so that kubectl shows true ages; with karpy by these settings, or without.
 
     Raises:
         InvalidObject: manifests cannot be used.
     """
     objects = read_files(manifests, known_schemas()) if manifests else ()
     world = World(models=installed_models(), start=time.time(), heartbeats=True, actors=actors)
-    if autoscaler:
-        world.install(Operator(kube=world.api, providers=(world.cloud,), clock=world.clock, log=stderr_logger()))
+    if autoscaler is not None:
+        world.install(
+            Operator(
+                kube=world.api,
+                providers=(world.cloud,),
+                clock=world.clock,
+                settings=autoscaler,
+                log=stderr_logger(),
+            )
+        )
     apply_manifests(world, objects)
     return world
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from karpy.cli.gates import FeatureGates, SchedulerConfig, settings_of
+
 __all__ = ["plan"]
 
 
@@ -66,6 +68,8 @@ def plan(
     kubeconfig: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Of the live cluster; by default as kubectl finds it.")
     ] = None,
+    feature_gates: FeatureGates = "",
+    scheduler_config: SchedulerConfig = None,
     output: Annotated[
         Output, typer.Option("--output", "-o", help="A report, JSON with one object a line, or Markdown.")
     ] = Output.TEXT,
@@ -78,6 +82,7 @@ def plan(
         disruption=only is not Only.PROVISIONING,
         output=output.value,
         fail_on=frozenset(each.value for each in fail_on or ()),
+        settings=settings_of(feature_gates, scheduler_config),
     )
     paths = [*(files or ()), *(more or ())]
     if paths:

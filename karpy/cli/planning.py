@@ -24,6 +24,7 @@ from karpy.scenarios.recorded import Recorded
 from karpy.scenarios.recorded_catalog import CatalogFolder
 from karpy.scenarios.situation import Situation, snapshot_of
 from karpy.scenarios.sources import STDIN, FoundScenario, Lines, Sources, is_line_by_line, open_sources
+from karpy.settings import Settings
 
 __all__ = ["Planning"]
 
@@ -46,6 +47,7 @@ class Planning:
     disruption: bool
     output: str
     fail_on: frozenset[str]
+    settings: Settings
 
     def for_files(
         self, paths: Sequence[Path], *, catalogs: Path | None, line: int | None, every: bool, kubeconfig: Path | None
@@ -61,8 +63,8 @@ class Planning:
         _check_lines(paths, line, every=every)
         sources = open_sources(paths, Lines(line, every), known_schemas())
         if sources.scenarios is None:
-            return self._show([_situation_of(sources)])
-        return self._show(_scenarios(sources, catalogs))
+            return self._show([_situation_of(sources, self.settings)])
+        return self._show(_scenarios(sources, catalogs, self.settings))
 
     def for_cluster(self, kubeconfig: Path | None, *, catalogs: Path | None, line: int | None, every: bool) -> int:
         """The report for a live cluster, which is only read.
@@ -76,7 +78,7 @@ class Planning:
         for option, given in (("--catalogs", catalogs), ("--line", line), ("--all", every or None)):
             if given is not None:
                 raise BadInput(f"{option}: is for files (accepted: with --from)")
-        return self._show([live_situation(kubeconfig)])
+        return self._show([live_situation(kubeconfig, self.settings)])
 
     def _show(self, situations: Iterable[Situation | InvalidObject]) -> int:
         status = DONE
@@ -128,13 +130,13 @@ def _check_lines(paths: Sequence[Path], line: int | None, *, every: bool) -> Non
         raise BadInput("--line: no file holds one scenario a line (accepted: with a .jsonl or .jsonl.gz file)")
 
 
-def _situation_of(sources: Sources) -> Situation:
+def _situation_of(sources: Sources, settings: Settings) -> Situation:
     clouds = offline_clouds()
     snapshot = snapshot_of(sources.manifests, clouds.kinds, prepare=as_applied)
-    return situation_in(snapshot, clouds, name="", now=time.time(), assume_classes=True)
+    return situation_in(snapshot, clouds, name="", now=time.time(), settings=settings, assume_classes=True)
 
 
-def _scenarios(sources: Sources, catalogs: Path | None) -> Iterator[Situation | InvalidObject]:
+def _scenarios(sources: Sources, catalogs: Path | None, settings: Settings) -> Iterator[Situation | InvalidObject]:
     """Each scenario with the manifests added to it, or what is wrong with it."""
     snapshot_of(sources.manifests, prepare=as_applied)  # told here once, and not with every scenario
     more = as_applied(sources.manifests.objects)
@@ -146,7 +148,7 @@ def _scenarios(sources: Sources, catalogs: Path | None) -> Iterator[Situation | 
             continue
         folder = _folder_for(found, catalogs)
         try:
-            yield _situation(found.scenario, folders.setdefault(folder, CatalogFolder(folder)), more)
+            yield _situation(found.scenario, folders.setdefault(folder, CatalogFolder(folder)), more, settings)
         except InvalidObject as error:
             yield error
 
@@ -158,9 +160,9 @@ def _folder_for(found: FoundScenario, catalogs: Path | None) -> Path:
     return beside / "catalogs"
 
 
-def _situation(scenario: Recorded, catalogs: CatalogFolder, more: Sequence[RawObject]) -> Situation:
+def _situation(scenario: Recorded, catalogs: CatalogFolder, more: Sequence[RawObject], settings: Settings) -> Situation:
     try:
         catalog = catalogs.get(scenario.catalog)
     except InvalidObject as error:
         raise error.at(object_name=error.object_name or scenario.source) from None
-    return scenario.situation(catalog, more, now=time.time())
+    return scenario.situation(catalog, more, now=time.time(), settings=settings)

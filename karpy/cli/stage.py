@@ -14,6 +14,7 @@ from karpy.report.happening import Happening
 from karpy.report.views import JsonLines, LiveView, PlainLines, Recorded, View
 from karpy.scenarios.catalogue import load_scenario
 from karpy.scenarios.rehearsal import Rehearsal
+from karpy.settings import Settings
 
 __all__ = ["Stage"]
 
@@ -22,13 +23,20 @@ class Stage:
     """A rehearsal of ``scenario`` and its view: JSON lines, a live view on a terminal, or plain lines."""
 
     def __init__(
-        self, scenario: str, *, seed: int, until_s: float | None, as_json: bool, record: Path | None = None
+        self,
+        scenario: str,
+        *,
+        seed: int,
+        until_s: float | None,
+        settings: Settings,
+        as_json: bool,
+        record: Path | None = None,
     ) -> None:
         found = load_scenario(scenario, known_schemas())
         self._view = _view(f"karpy demo · {found.name} · seed {seed}", as_json=as_json)
         if record is not None:
             self._view = _recorded(self._view, record)
-        self._rehearsal = Rehearsal(found, seed=seed, until_s=until_s, tell=self._tell)
+        self._rehearsal = Rehearsal(found, seed=seed, until_s=until_s, settings=settings, tell=self._tell)
 
     def play(self, speed: float | None, *, serve: bool) -> None:
         """Play the script to its end; with ``serve``, let kubectl in and go on until interrupted.

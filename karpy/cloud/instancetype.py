@@ -98,6 +98,7 @@ class Offering:
 
     @property
     def sort_price(self) -> Price:
+        """What it is compared by: dollars per hour, infinite where there is no price."""
         return self.price if self.has_price else math.inf
 
 
@@ -111,6 +112,7 @@ class Overhead:
 
     @property
     def total(self) -> Resources:
+        """All of it together."""
         return self.kube_reserved + self.system_reserved + self.eviction_threshold
 
 
@@ -131,6 +133,7 @@ class InstanceType:
 
     @property
     def max_pods(self) -> int:
+        """How many pods the machine takes."""
         return self.capacity.get(PODS, 0)
 
 
@@ -212,6 +215,7 @@ class InstanceTypes(Sequence[InstanceType]):
         return found
 
     def by_name(self, name: str) -> InstanceType | None:
+        """The type of this name; None when it is not sold here."""
         return self._by_name.get(name)
 
     def __repr__(self) -> str:

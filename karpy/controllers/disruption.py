@@ -81,7 +81,7 @@ class Disruption:
         complete, catalog = with_catalog(snapshot, shared.clouds, shared.settings)
         if self._nothing_new(snapshot, catalog, now):
             return Result(shared.settings.disruption_poll_s)
-        command = next_command(complete, catalog, now=now, default_spread=shared.default_spread)
+        command = next_command(complete, catalog, now=now, settings=shared.settings)
         if command is None:
             self._at_rest = _AtRest(snapshot.version, tuple(catalog.types.values()), _next_release(snapshot, now))
             return Result(shared.settings.disruption_poll_s)
@@ -104,7 +104,7 @@ class Disruption:
             return Result(left)
         self._found = None
         newer, catalog = with_catalog(shared.state.snapshot(), shared.clouds, shared.settings)
-        confirmed = still_valid(command, newer, catalog, now=now, default_spread=shared.default_spread)
+        confirmed = still_valid(command, newer, catalog, now=now, settings=shared.settings)
         if confirmed is None:
             return Result(shared.settings.disruption_poll_s)
         return self._start(confirmed)

@@ -15,8 +15,8 @@ from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta, decode
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.scheduling.configured import solve_as_set
 from karpy.scheduling.plan import Launch, RefusalKind, Unschedulable
-from karpy.scheduling.scheduler import solve
 from karpy.state.catalogs import with_catalog
 from karpy.state.snapshot import Snapshot
 
@@ -102,13 +102,7 @@ class Provisioner:
     def _provision(self, taken: Snapshot) -> None:
         shared = self._shared
         snapshot, catalog = with_catalog(taken, shared.clouds, shared.settings)
-        plan = solve(
-            snapshot,
-            catalog,
-            packing=shared.settings.packing or None,
-            max_instance_types=shared.settings.max_instance_types,
-            default_spread=shared.default_spread,
-        )
+        plan = solve_as_set(shared.settings, snapshot, catalog)
         shared.on_decision(shared.clock.now(), plan)
         pods = {pod.key: pod for pod in snapshot.to_place}
         failed = [error for launch in plan.launches if (error := self._try_launch(launch, pods)) is not None]

@@ -16,7 +16,6 @@ from karpy.lifecycle.conditions import with_condition
 from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
 from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED, NodeClaim
-from karpy.objects.pod import TopologySpreadConstraint
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
@@ -40,8 +39,6 @@ class Shared:
     on_decision: Callable[[float, Any], None]
     log: Any
     """A structlog logger."""
-    default_spread: tuple[TopologySpreadConstraint, ...] = ()
-    """The constraints of pods that name none."""
 
     def serves(self, claim: NodeClaim) -> bool:
         """Whether one of our clouds launched this claim. Another autoscaler's claims and nodes are left alone."""

@@ -13,6 +13,7 @@ from karpy.objects.meta import find_condition
 from karpy.objects.nodeclaim import CONSOLIDATABLE
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
+from karpy.settings import Settings
 from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["Candidate", "NotCandidate", "candidates"]
@@ -63,16 +64,17 @@ def eviction_cost(pod: Pod) -> float:
 
 
 def candidates(
-    snapshot: Snapshot, catalog: Catalog, *, now: float
+    snapshot: Snapshot, catalog: Catalog, *, now: float, settings: Settings | None = None
 ) -> tuple[tuple[Candidate, ...], tuple[NotCandidate, ...]]:
-    """Every managed node with a verdict."""
+    """Every managed node with a verdict. What CapacityBuffers keep ready is worked out by ``settings``."""
     found, refused = [], []
-    headroom = standing_headroom(snapshot, catalog)
+    headroom = standing_headroom(snapshot, catalog, settings)
+    pools = {pool.name: pool for pool in snapshot.pools}
     for view in snapshot.nodes:
         if view.claim is None:
             continue
         reason = _why_not(view, snapshot, now)
-        pool = snapshot.pool(view.pool)
+        pool = pools.get(view.pool)
         if reason is None and pool is None:
             reason = f"NodePool not found (NodePool={view.pool or 'none'})"
         if reason is not None or pool is None:

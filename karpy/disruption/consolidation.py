@@ -12,11 +12,11 @@ from karpy.disruption.budgets import allowed_disruptions
 from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
 from karpy.objects.nodepool import WHEN_EMPTY
-from karpy.objects.pod import TopologySpreadConstraint
 from karpy.requirements import Requirement, Requirements
+from karpy.scheduling.configured import solve_as_set
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Launch, Plan
-from karpy.scheduling.scheduler import solve
+from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
 __all__ = ["consolidate", "single_node"]
@@ -26,7 +26,7 @@ def single_node(
     snapshot: Snapshot,
     catalog: Catalog,
     found: Sequence[Candidate],
-    default_spread: Sequence[TopologySpreadConstraint] = (),
+    settings: Settings | None = None,
 ) -> Command | None:
     """The first node, by what its disruption saves for what it costs, that can go or be replaced."""
     eligible = (
@@ -40,7 +40,7 @@ def single_node(
         if pool.name not in left:
             left[pool.name] = allowed_disruptions(snapshot, pool, Reason.UNDERUTILIZED)
         if left[pool.name] > 0:
-            command = consolidate(snapshot, catalog, candidate, default_spread)
+            command = consolidate(snapshot, catalog, candidate, settings)
             if command is not None:
                 return command
     return None
@@ -50,14 +50,14 @@ def consolidate(
     snapshot: Snapshot,
     catalog: Catalog,
     candidate: Candidate,
-    default_spread: Sequence[TopologySpreadConstraint] = (),
+    settings: Settings | None = None,
 ) -> Command | None:
     """What happens to the pods if this node goes: a command, or None when it had better stay."""
     claim = candidate.view.claim
     rest = snapshot.without([candidate.view.name])
     # One packing is enough here: what counts is whether everything fits, and on how many machines.
     pods = (*rest.to_place, *candidate.pods)
-    plan = solve(rest, catalog, pods, packing=Packing.THRIFTY, default_spread=default_spread)
+    plan = solve_as_set(settings, rest, catalog, pods, packing=Packing.THRIFTY)
     if claim is None or not _all_placed(plan, rest, candidate):
         return None
     replacement = _replacement_for(plan, rest, candidate)

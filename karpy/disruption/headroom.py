@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from karpy.cloud.instancetype import Catalog
+from karpy.scheduling.configured import solve_as_set
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Launch, Plan
-from karpy.scheduling.scheduler import solve
+from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
 __all__ = ["NO_HEADROOM", "Headroom", "standing_headroom"]
@@ -40,11 +41,11 @@ class Headroom:
 NO_HEADROOM = Headroom()
 
 
-def standing_headroom(snapshot: Snapshot, catalog: Catalog) -> Headroom:
+def standing_headroom(snapshot: Snapshot, catalog: Catalog, settings: Settings | None = None) -> Headroom:
     """Where the virtual pods have room if nothing is disrupted."""
     if not snapshot.headroom:
         return NO_HEADROOM
-    return _standing(solve(snapshot, catalog, packing=Packing.THRIFTY), snapshot)
+    return _standing(solve_as_set(settings, snapshot, catalog, packing=Packing.THRIFTY), snapshot)
 
 
 def _standing(plan: Plan, snapshot: Snapshot) -> Headroom:

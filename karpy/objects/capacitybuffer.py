@@ -15,7 +15,7 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe
 from karpy.objects.nodepool import at
-from karpy.objects.workloads import PodTemplate as PodTemplateSpec
+from karpy.objects.workloads import PodTemplateSpec
 from karpy.resources import Resources
 
 __all__ = [

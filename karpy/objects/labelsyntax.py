@@ -34,4 +34,5 @@ def is_label_key(text: str) -> bool:
 
 
 def is_label_value(text: str) -> bool:
+    """Whether it is empty, or written like the name of a key."""
     return not text or (len(text) <= _MAX_NAME and _NAME.fullmatch(text) is not None)

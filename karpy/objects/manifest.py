@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 import yaml
 
-from karpy.errors import InvalidObject, plain, shown
+from karpy.errors import InvalidObject, plain, standing
 from karpy.objects.meta import describe
 from karpy.objects.misplaced import misplaced
 
@@ -189,20 +189,20 @@ def _unfold(document: Any, where: str) -> Iterator[tuple[str, Any]]:
 
 def _problem(obj: Any, where: str, schemas: Schemas) -> InvalidObject | None:
     if not isinstance(obj, Mapping):
-        return InvalidObject(f"found {_found(obj)}", object_name=where, accepted=_FORM)
+        return InvalidObject(f"found {standing(obj)}", object_name=where, accepted=_FORM)
     for path, value in (("apiVersion", obj.get("apiVersion")), ("kind", obj.get("kind"))):
         if not isinstance(value, str) or not value:
             return InvalidObject(
-                f"found {_found(value)}", path=path, object_name=where, accepted="text that is not empty"
+                f"found {standing(value)}", path=path, object_name=where, accepted="text that is not empty"
             )
     name = f"{where}: {describe(obj)}"
     metadata = obj.get("metadata")
     if not isinstance(metadata, Mapping):
         return InvalidObject(
-            f"found {_found(metadata)}", path="metadata", object_name=name, accepted="an object with a name"
+            f"found {standing(metadata)}", path="metadata", object_name=name, accepted="an object with a name"
         )
     if not any(isinstance(metadata.get(key), str) and metadata[key] for key in ("name", "generateName")):
-        found = _found(metadata.get("name"))
+        found = standing(metadata.get("name"))
         return InvalidObject(
             f"found {found}", path="metadata.name", object_name=name, accepted="text that is not empty"
         )
@@ -211,14 +211,6 @@ def _problem(obj: Any, where: str, schemas: Schemas) -> InvalidObject | None:
     if wrong:
         return InvalidObject("; ".join(str(each) for each in wrong), object_name=name)
     return None
-
-
-def _found(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, Mapping | list):
-        return "a list" if isinstance(value, list) else "an object"
-    return shown(value)
 
 
 def _one_line(error: yaml.YAMLError) -> str:

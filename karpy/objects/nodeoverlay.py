@@ -16,6 +16,7 @@ import attrs
 
 from karpy.errors import InvalidObject
 from karpy.labels import CORE_LABELS, normalize
+from karpy.objects.labelsyntax import is_label_key, is_label_value
 from karpy.objects.meta import Condition, ObjectMeta, Wire, decode, describe
 from karpy.objects.nodepool import at
 from karpy.requirements import Operator, Requirement, Requirements
@@ -31,11 +32,6 @@ STANDARD_RESOURCES: Final = (CPU, EPHEMERAL_STORAGE, MEMORY, PODS)
 _PRICE = re.compile(r"[0-9]+(\.[0-9]+)?")
 _DELTA = re.compile(r"[+-][0-9]*\.?[0-9]+")
 _PERCENT = re.compile(r"(\+[0-9]*\.?[0-9]+|-[0-9]{1,2}(\.[0-9]+)?|-100)%")
-_LABEL_KEY = re.compile(
-    r"(?=.{1,316}$)([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?",
-    re.ASCII,
-)
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 _SETS = frozenset({Operator.IN.value, Operator.NOT_IN.value})
 _BOUNDS = frozenset({Operator.GT.value, Operator.LT.value, Operator.GTE.value, Operator.LTE.value})
 
@@ -233,12 +229,12 @@ def _requirements(wires: Sequence[_WireRequirement] | None) -> Requirements:
 
 
 def _requirement(wire: _WireRequirement) -> Requirement:
-    if not _LABEL_KEY.fullmatch(wire.key):
+    if not is_label_key(wire.key):
         raise InvalidObject(f"{wire.key!r} is not a label key", path="key", accepted="a qualified name")
     if CORE_LABELS.is_restricted(normalize(wire.key)):
         raise InvalidObject(f"{wire.key!r} is restricted", path="key", accepted="a label that types or pools have")
     for index, value in enumerate(wire.values):
-        if not _LABEL_VALUE.fullmatch(value):
+        if not is_label_value(value):
             path = f"values[{index}]"
             raise InvalidObject(
                 f"{value!r} is not a label value", path=path, accepted="at most 63 of A-Z a-z 0-9 - _ ."

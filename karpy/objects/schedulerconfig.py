@@ -6,12 +6,13 @@ kube-scheduler itself is started with (kind ``KubeSchedulerConfiguration``), of 
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from karpy import labels
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, standing
+from karpy.objects.labelsyntax import is_label_key
 from karpy.objects.manifest import read_document
 from karpy.objects.meta import decode
 from karpy.objects.pod import TopologySpreadConstraint
@@ -30,10 +31,8 @@ _SYSTEM_DEFAULTS = (
 )
 """What kube-scheduler spreads by when its configuration does not say ``defaultingType: List``."""
 
-_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
-_DOMAIN = re.compile(r"(?=.{1,253}/)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*/")
 
-
+@functools.lru_cache(maxsize=16)
 def read_scheduler_config(text: str, source: str = "scheduler configuration") -> tuple[TopologySpreadConstraint, ...]:
     """The default constraints that ``text`` (YAML or JSON, from ``source``) configures; none when it is empty.
 
@@ -118,18 +117,15 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
 
 
-def _is_label_key(value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    domain = _DOMAIN.match(value)
-    return _NAME.fullmatch(value[domain.end() :] if domain else value) is not None
+def _is_topology_key(value: Any) -> bool:
+    return isinstance(value, str) and is_label_key(value)
 
 
 _POSITIVE = (_is_positive, "a whole number above 0")
 _POLICY = (("Honor", "Ignore").__contains__, "Honor or Ignore")
 _REQUIRED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "maxSkew": _POSITIVE,
-    "topologyKey": (_is_label_key, "a label key"),
+    "topologyKey": (_is_topology_key, "a label key"),
     "whenUnsatisfiable": (("DoNotSchedule", _SOFT).__contains__, f"DoNotSchedule or {_SOFT}"),
 }
 _FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -147,19 +143,19 @@ _FORBIDDEN: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 def _problems(entry: Any, path: str) -> Iterator[InvalidObject]:
     """What is wrong with one constraint, field by field."""
     if not isinstance(entry, Mapping):
-        yield InvalidObject(f"found {_shown(entry)}", path=path, accepted="an object")
+        yield InvalidObject(f"found {standing(entry)}", path=path, accepted="an object")
         return
     given, rules = _given(entry), {**_FIELDS, **_FORBIDDEN}
     for name, value in given.items():
         if name not in rules:
             yield _unknown(name, path, _FIELDS)
         elif not rules[name][0](value):
-            yield InvalidObject(f"found {_shown(value)}", path=f"{path}.{name}", accepted=rules[name][1])
+            yield InvalidObject(f"found {standing(value)}", path=f"{path}.{name}", accepted=rules[name][1])
     for name in _REQUIRED:
         if name not in given:
             yield InvalidObject("found nothing", path=f"{path}.{name}", accepted=_REQUIRED[name][1])
     if "minDomains" in given and given.get("whenUnsatisfiable") == _SOFT:
-        found = f"found {_shown(given['minDomains'])}"
+        found = f"found {standing(given['minDomains'])}"
         yield InvalidObject(found, path=f"{path}.minDomains", accepted=f"nothing with {_SOFT}")
 
 
@@ -173,7 +169,7 @@ def _members(value: Any, path: str, known: Collection[str] | None, problems: Pro
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        problems.append(InvalidObject(f"found {_shown(value)}", path=path, accepted="an object"))
+        problems.append(InvalidObject(f"found {standing(value)}", path=path, accepted="an object"))
         return {}
     for key in value:
         if known is not None and key not in known:
@@ -191,14 +187,6 @@ def _entries(value: Any, path: str, problems: Problems) -> Iterator[tuple[str, A
     if value is None:
         return
     if not isinstance(value, list):
-        problems.append(InvalidObject(f"found {_shown(value)}", path=path, accepted="a list"))
+        problems.append(InvalidObject(f"found {standing(value)}", path=path, accepted="a list"))
         return
     yield from ((f"{path}[{index}]", entry) for index, entry in enumerate(value))
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, Mapping | list):
-        return "a list" if isinstance(value, list) else "an object"
-    return repr(value)

@@ -9,6 +9,7 @@ __all__ = [
     "DaemonSet",
     "Namespace",
     "PodDisruptionBudget",
+    "PodTemplateSpec",
     "ReplicaSet",
     "ReplicationController",
     "Service",
@@ -27,13 +28,15 @@ class _TemplateMeta(Wire, frozen=True):
     annotations: dict[str, str] | None = None
 
 
-class PodTemplate(Wire, frozen=True):
+class PodTemplateSpec(Wire, frozen=True):
+    """What the pods of a workload are like, as it stands in the workload's own spec."""
+
     metadata: _TemplateMeta = _TemplateMeta()
     spec: PodSpec = PodSpec()
 
 
 class DaemonSetSpec(Wire, frozen=True):
-    template: PodTemplate = PodTemplate()
+    template: PodTemplateSpec = PodTemplateSpec()
 
 
 class DaemonSet(Wire, frozen=True):

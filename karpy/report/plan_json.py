@@ -8,7 +8,7 @@ import msgspec
 
 from karpy.disruption.command import Command, Reason
 from karpy.report.outlook import DisruptionOutlook, Outlook, claim_requirements, priced
-from karpy.scheduling.plan import Launch, Plan
+from karpy.scheduling.plan import BufferOutcome, Launch, Plan
 
 __all__ = ["outlook_json", "to_line"]
 
@@ -45,6 +45,16 @@ def _plan(outlook: Outlook, plan: Plan) -> dict[str, Any]:
         "errors": dict(sorted(waiting.items())),
         "price": priced(plan.price),
         "priceBound": priced(outlook.bound),
+        **({"capacityBuffers": {each.buffer: _buffer(each) for each in plan.buffers}} if plan.buffers else {}),
+    }
+
+
+def _buffer(found: BufferOutcome) -> dict[str, Any]:
+    return {
+        "existingNodes": dict(sorted(found.on_nodes.items())),
+        "launched": found.launched,
+        "unplaced": found.unplaced,
+        **({"reason": found.reason} if found.unplaced else {}),
     }
 
 
@@ -57,6 +67,9 @@ def _launch(outlook: Outlook, launch: Launch) -> dict[str, Any]:
         "requests": launch.requests.to_dict(),
         "pods": sorted(launch.pods),
         "cheapestPrice": priced(launch.price),
+        **(
+            {"headroom": {name: len(uids) for name, uids in sorted(launch.headroom.items())}} if launch.headroom else {}
+        ),
         **({"minValuesRelaxed": True} if launch.min_values_relaxed else {}),
         **({} if offering is None else {"zone": offering.zone, "capacityType": offering.capacity_type}),
         "explanation": launch.explain(),

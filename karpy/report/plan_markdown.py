@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from karpy.report.outlook import DisruptionOutlook, Outlook
 from karpy.report.plan_words import (
     asked,
+    buffer_words,
     command_words,
     launch_words,
     named,
@@ -16,6 +17,7 @@ from karpy.report.plan_words import (
     rows,
     total_words,
     waiting_words,
+    whom,
 )
 from karpy.scheduling.plan import Plan
 
@@ -49,7 +51,7 @@ def _plan(outlook: Outlook, plan: Plan) -> Iterator[str]:
             "what each machine is for",
             (
                 f"- {_text(row.type)} in {_text(row.zone)}: {_text(asked(launch.requests))} for "
-                f"{_text(named(launch.pods, _SHOWN_PODS))}"
+                f"{_text(whom(launch, _SHOWN_PODS))}"
                 for row, launches in found
                 for launch in launches
             ),
@@ -58,6 +60,8 @@ def _plan(outlook: Outlook, plan: Plan) -> Iterator[str]:
         yield from ("", f"**{nomination_words(plan)}**", "")
         nominations = sorted(plan.nominations, key=lambda nomination: nomination.node)
         yield from _table(("node", "pods"), [(each.node, named(each.pods, _SHOWN_PODS)) for each in nominations])
+    if plan.buffers:
+        yield from ("", *(f"- {_text(buffer_words(buffer))}" for buffer in plan.buffers))
     if plan.unschedulable:
         yield from ("", f"**{waiting_words(plan)}**", "")
         for pods, why in reasons(plan):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from karpy.report.outlook import DisruptionOutlook, Outlook
 from karpy.report.plan_words import (
     asked,
+    buffer_words,
     command_words,
     count,
     launch_words,
@@ -17,6 +18,7 @@ from karpy.report.plan_words import (
     rows,
     total_words,
     waiting_words,
+    whom,
 )
 from karpy.report.table import table
 from karpy.scheduling.plan import Launch, Plan
@@ -59,6 +61,10 @@ def _plan(outlook: Outlook, plan: Plan, width: int) -> Iterator[str]:
         for nomination in sorted(plan.nominations, key=lambda nomination: nomination.node):
             yield from _wrapped(f"{nomination.node}: {named(nomination.pods)}", width, "  ", "     ")
         yield ""
+    for buffer in plan.buffers:
+        yield from _wrapped(buffer_words(buffer), width, "", "  ")
+    if plan.buffers:
+        yield ""
     if plan.unschedulable:
         yield waiting_words(plan)
         yield ""
@@ -87,7 +93,7 @@ def _launches(outlook: Outlook, plan: Plan, width: int) -> Iterator[str]:
 
 def _purpose(launch: Launch) -> str:
     amounts = asked(launch.requests)
-    return f"{amounts} for {named(launch.pods)}" if amounts else f"for {named(launch.pods)}"
+    return f"{amounts} for {whom(launch)}" if amounts else f"for {whom(launch)}"
 
 
 def _disruption(found: DisruptionOutlook, width: int) -> Iterator[str]:

@@ -10,11 +10,12 @@ import attrs
 from karpy.cloud.instancetype import Price
 from karpy.report.outlook import DisruptionOutlook, Outlook
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, format_amount
-from karpy.scheduling.plan import Launch, Plan
+from karpy.scheduling.plan import BufferOutcome, Launch, Plan
 
 __all__ = [
     "Row",
     "asked",
+    "buffer_words",
     "command_words",
     "count",
     "dollars",
@@ -25,6 +26,7 @@ __all__ = [
     "rows",
     "total_words",
     "waiting_words",
+    "whom",
 ]
 
 NOTHING = "-"
@@ -118,12 +120,31 @@ def named(keys: Iterable[str], most: int = 6) -> str:
     return f"{', '.join(found[:most])} and {rest} more" if rest > 0 else ", ".join(found)
 
 
+def whom(launch: Launch, most: int = 6) -> str:
+    """Whom a machine is for: pods by name, and the CapacityBuffers that have room on it."""
+    parts = [named(launch.pods, most)] if launch.pods else []
+    for buffer, uids in sorted(launch.headroom.items()):
+        parts.append(f"room for {count(len(uids), 'pod')} of capacity buffer {named([buffer])}")
+    return " and ".join(parts)
+
+
 def launch_words(plan: Plan) -> str:
     """What is launched, in one line."""
     if not plan.launches:
         return "Launch nothing."
     pods = sum(len(launch.pods) for launch in plan.launches)
-    return f"Launch {count(len(plan.launches), 'machine')} for {count(pods, 'pod')}: {dollars(plan.price)}"
+    room = sum(len(uids) for launch in plan.launches for uids in launch.headroom.values())
+    parts = [count(pods, "pod")] if pods or not room else []
+    parts += [f"room for {count(room, 'pod')} more" if pods else f"room for {count(room, 'pod')}"] if room else []
+    return f"Launch {count(len(plan.launches), 'machine')} for {' and '.join(parts)}: {dollars(plan.price)}"
+
+
+def buffer_words(buffer: BufferOutcome) -> str:
+    """Where a CapacityBuffer has its room, in one line."""
+    places = [f"{amount} on {node}" for node, amount in sorted(buffer.on_nodes.items())]
+    places += [f"{buffer.launched} on new machines"] if buffer.launched else []
+    places += [f"{buffer.unplaced} nowhere: {buffer.reason}"] if buffer.unplaced else []
+    return f"capacity buffer {named([buffer.buffer])}, room for {count(buffer.wanted, 'pod')}: {', '.join(places)}"
 
 
 def nomination_words(plan: Plan) -> str:
@@ -151,7 +172,7 @@ def reasons(plan: Plan) -> list[tuple[list[str], Sequence[str]]]:
 def total_words(outlook: Outlook, plan: Plan) -> str:
     """All of it in one line."""
     waiting = sum(len(part.pods) for part in plan.unschedulable)
-    if not (plan.placed or waiting):
+    if not (plan.placed or waiting or plan.launches):
         return "No pod waits for a node."
     parts = [f"{count(plan.placed, 'pod')} placed", f"{waiting} waiting", count(len(plan.launches), "new machine")]
     if plan.launches:

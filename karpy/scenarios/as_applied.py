@@ -4,8 +4,8 @@ Manifests as written by hand hold Deployments and not their pods, and pods that 
 about that by itself is done here, as far as nodes depend on it:
 
 - an object without a namespace is in ``default``; one that leaves its name to the server gets a number; a pod has a uid;
-- a Deployment, ReplicaSet, StatefulSet or Job has the pods that it asks for. Pods in the manifests that its selector selects
-  count among them, so that what ``kubectl get`` prints is not doubled;
+- a Deployment, ReplicaSet, StatefulSet or Job has the pods that it asks for, a Deployment by a ReplicaSet. Pods in the manifests
+  that its selector selects count among them, so that what ``kubectl get`` prints is not doubled;
 - a container's limit stands in for a request that is missing;
 - a pod without a node that no scheduler has looked at was looked at, and found no node.
 """
@@ -15,22 +15,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown, standing
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import decode, describe
 from karpy.objects.pod import LabelSelector, PodSpec
 from karpy.sim.api.poddefaults import default_requests
+from karpy.state.cluster import ClusterState
 
 __all__ = ["as_applied"]
 
 _NAMESPACED = {
     (kind.group, kind.kind)
     for kind in (
-        *(kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.DAEMON_SET, kinds.POD_DISRUPTION_BUDGET),
+        *(*ClusterState.KINDS, *ClusterState.BUFFER_KINDS),
         *(kinds.DEPLOYMENT, kinds.REPLICA_SET, kinds.STATEFUL_SET, kinds.JOB),
     )
+    if kind.namespaced
 }
 _GIVEN_UP = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 
@@ -93,23 +95,39 @@ def _missing(
     names = {obj["metadata"]["name"] for obj in selected}
     lacking = wanted - sum(1 for pod in selected if _is_active(pod))
     number = 0 if kind == kinds.STATEFUL_SET else 1
+    owner = workload
+    if kind == kinds.DEPLOYMENT and lacking > 0:
+        owner = _replica_set(workload, template)
+        yield owner
     while lacking > 0:
         name = f"{workload['metadata']['name']}-{number}"
         number += 1
         if name in names:
             continue
         lacking -= 1
-        pod = _pod(workload, kind, template, name)
+        pod = _pod(owner, template, name)
         yield from _disks(workload, spec, pod, known)
         yield pod
 
 
-def _pod(workload: RawObject, kind: Kind, template: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _replica_set(deployment: RawObject, template: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands between a Deployment and its pods: the pods belong together by what it selects."""
+    own = _as_mapping(_as_mapping(template.get("metadata")).get("labels"))
+    metadata = {field: deployment["metadata"][field] for field in ("name", "namespace")}
+    return {
+        "apiVersion": kinds.REPLICA_SET.api_version,
+        "kind": kinds.REPLICA_SET.kind,
+        "metadata": metadata,
+        "spec": {"selector": deployment["spec"].get("selector") or {"matchLabels": own}},
+    }
+
+
+def _pod(workload: RawObject, template: Mapping[str, Any], name: str) -> dict[str, Any]:
     metadata = workload["metadata"]
     given = _mapping(template, "metadata", "an object", "spec.template.", default={})
     owner = {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
+        "apiVersion": workload["apiVersion"],
+        "kind": workload["kind"],
         "name": metadata["name"],
         "uid": metadata.get("uid", ""),
         "controller": True,
@@ -222,7 +240,7 @@ def _number(spec: Mapping[str, Any], field: str, default: int) -> int:
     if found is None:
         return default
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-        raise InvalidObject(f"found {found!r}", path=f"spec.{field}", accepted="a whole number, 0 or more")
+        raise InvalidObject(f"found {shown(found)}", path=f"spec.{field}", accepted="a whole number, 0 or more")
     return found
 
 
@@ -233,8 +251,7 @@ def _mapping(
     if found is None:
         found = default
     if not isinstance(found, Mapping):
-        shown = "nothing" if found is None else repr(found)
-        raise InvalidObject(f"found {shown}", path=f"{path}{field}", accepted=accepted)
+        raise InvalidObject(f"found {standing(found)}", path=f"{path}{field}", accepted=accepted)
     return found
 
 

@@ -14,8 +14,9 @@ from karpy.cloud.registry import load_provider
 from karpy.cloud.routing import Clouds
 from karpy.kube.client import RawObject
 from karpy.objects.nodepool import NodeClassRef, NodePool
-from karpy.scenarios.situation import Situation
-from karpy.state.catalogs import with_catalog
+from karpy.scenarios.situation import Situation, gate_notes
+from karpy.settings import Settings
+from karpy.state.catalogs import evaluate_overlays, with_catalog
 from karpy.state.snapshot import Snapshot
 
 __all__ = ["offline_clouds", "situation_in"]
@@ -27,20 +28,35 @@ def offline_clouds() -> Clouds:
 
 
 def situation_in(
-    snapshot: Snapshot, clouds: Clouds, *, name: str, now: float, assume_classes: bool = False
+    snapshot: Snapshot,
+    clouds: Clouds,
+    *,
+    name: str,
+    now: float,
+    settings: Settings | None = None,
+    assume_classes: bool = False,
 ) -> Situation:
     """What to decide about in this cluster. Pools that nothing can be launched from are left out, and the notes say why.
 
     With ``assume_classes`` a pool may do without its node class, which is then taken to be as it should.
     """
+    settings = settings or Settings()
     notes: list[str] = []
     classes: dict[NodeClassRef, RawObject] = dict(snapshot.node_classes)
     pools = tuple(pool for pool in snapshot.pools if _is_usable(pool, classes, clouds, notes, assume=assume_classes))
     if not snapshot.pools:
         notes.append("there is no NodePool: nothing can be launched")
     cluster = attrs.evolve(snapshot, pools=pools, node_classes=classes)
-    completed, catalog = with_catalog(cluster, clouds)
-    return Situation(name=name, snapshot=completed, catalog=catalog, now=now, notes=tuple(notes))
+    completed, catalog = with_catalog(cluster, clouds, settings)
+    verdicts = evaluate_overlays(completed, clouds).verdicts
+    return Situation(
+        name=name,
+        snapshot=completed,
+        catalog=catalog,
+        now=now,
+        settings=settings,
+        notes=(*notes, *gate_notes(snapshot, settings, verdicts)),
+    )
 
 
 def _is_usable(

@@ -14,12 +14,15 @@ import msgspec
 
 from karpy.clock import parse_time
 from karpy.cloud.instancetype import Catalog
-from karpy.errors import InvalidObject
+from karpy.cloud.overlays import Overlays
+from karpy.errors import InvalidObject, shown, standing
 from karpy.kube.client import RawObject
 from karpy.labels import CORE_LABELS
 from karpy.objects.manifest import Manifests, check_objects
 from karpy.scenarios.recorded_catalog import RecordedCatalog
-from karpy.scenarios.situation import Policies, Situation, nominated, snapshot_of
+from karpy.scenarios.situation import Situation, gate_notes, nominated, snapshot_of
+from karpy.settings import Settings
+from karpy.state.catalogs import gated
 
 __all__ = ["GROUP", "Recorded", "is_recorded", "parse_recorded", "read_recorded"]
 
@@ -29,10 +32,12 @@ GROUP = "cloud.test"
 """The group of the node classes that a scenario's own cloud serves."""
 
 _FORM = "a JSON object with objects and catalog"
-_POLICIES: Mapping[str, Mapping[str, bool]] = {
-    "preferencePolicy": {"Respect": True, "Ignore": False},
-    "minValuesPolicy": {"Strict": True, "BestEffort": False},
+_SETTINGS: Mapping[str, tuple[str, Mapping[bool | str, bool]]] = {
+    "preferencePolicy": ("respect_preferences", {"Respect": True, "Ignore": False}),
+    "minValuesPolicy": ("strict_min_values", {"Strict": True, "BestEffort": False}),
+    "reservedCapacity": ("reserved_capacity", {True: True, False: False}),
 }
+"""The settings of a scenario: which of `Settings` each stands for, and what its values mean."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -44,24 +49,37 @@ class Recorded:
     catalog: str
     objects: Manifests
     now: float | None = None
-    policies: Policies = Policies()
+    settings: Mapping[str, Any] = attrs.field(factory=dict)
+    """The settings that it was recorded with, by their names in `Settings`; where it names none, those of the reader count."""
     nominated: frozenset[str] = frozenset()
     """Nodes that pods were planned onto a moment ago, and that therefore stay."""
 
-    def situation(self, catalog: RecordedCatalog, more: Sequence[RawObject] = (), *, now: float = 0.0) -> Situation:
-        """What to decide about: the scenario's cluster, with ``more`` objects in it. ``now`` is taken where none is recorded.
+    def situation(
+        self,
+        catalog: RecordedCatalog,
+        more: Sequence[RawObject] = (),
+        *,
+        now: float = 0.0,
+        settings: Settings | None = None,
+    ) -> Situation:
+        """What to decide about: the scenario's cluster, with ``more`` objects in it. ``now`` and ``settings`` are taken where none
+        are recorded.
 
         Raises:
             InvalidObject: objects cannot be read; each is named with its place, one a line.
         """
-        snapshot = snapshot_of(self.objects, more=more)
+        settings = attrs.evolve(settings or Settings(), **self.settings)
+        whole = snapshot_of(self.objects, more=more)
+        snapshot = gated(whole, settings)
         ours = tuple(pool for pool in snapshot.pools if pool.node_class.group == GROUP)
+        evaluated = Overlays().evaluate(snapshot.overlays, ours, {pool.name: catalog.types for pool in ours})
         return Situation(
             name=self.name,
             snapshot=nominated(attrs.evolve(snapshot, pools=ours), self.nominated),
-            catalog=Catalog({pool.name: catalog.types for pool in ours}, CORE_LABELS | catalog.labels),
+            catalog=Catalog(evaluated.types, CORE_LABELS | catalog.labels),
             now=now if self.now is None else self.now,
-            policies=self.policies,
+            settings=settings,
+            notes=tuple(gate_notes(whole, settings, evaluated.verdicts)),
         )
 
 
@@ -91,7 +109,7 @@ def read_recorded(document: Any, source: str) -> Recorded:
             line of its own.
     """
     if not isinstance(document, Mapping):
-        raise InvalidObject(f"found {_shown(document)}", object_name=source, accepted=_FORM)
+        raise InvalidObject(f"found {standing(document)}", object_name=source, accepted=_FORM)
     try:
         found = _read(document, source)
     except InvalidObject as error:
@@ -111,26 +129,22 @@ def _read(document: Mapping[str, Any], source: str) -> Recorded:
         catalog=_field(document, "catalog", str, "the name of a catalog"),
         objects=check_objects(objects, f"{source}: objects"),
         now=_time(document),
-        policies=_within("settings", lambda: _read_policies(settings)),
+        settings=_within("settings", lambda: _read_settings(settings)),
         nominated=frozenset(str(name) for name in names),
     )
 
 
-def _read_policies(settings: Mapping[str, Any]) -> Policies:
-    return Policies(
-        respect_preferences=_choice(settings, "preferencePolicy"),
-        strict_min_values=_choice(settings, "minValuesPolicy"),
-        reserved_capacity=_field(settings, "reservedCapacity", bool, "true or false", default=True),
-        spot_to_spot=_field(settings, "spotToSpotConsolidation", bool, "true or false", default=False),
-    )
-
-
-def _choice(settings: Mapping[str, Any], name: str) -> bool:
-    accepted = _POLICIES[name]
-    found = settings.get(name, next(iter(accepted)))
-    if not isinstance(found, str) or found not in accepted:
-        raise InvalidObject(f"found {_shown(found)}", path=name, accepted=" or ".join(accepted))
-    return accepted[found]
+def _read_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = {}
+    for name, (field, values) in _SETTINGS.items():
+        if name not in settings:
+            continue
+        value = settings[name]
+        if not isinstance(value, bool | str) or value not in values:
+            accepted = " or ".join("true" if each is True else "false" if each is False else each for each in values)
+            raise InvalidObject(f"found {shown(value)}", path=name, accepted=accepted)
+        found[field] = values[value]
+    return found
 
 
 def _time(document: Mapping[str, Any]) -> float | None:
@@ -149,13 +163,5 @@ def _field(document: Mapping[str, Any], name: str, type_: type[T], accepted: str
     """A field of the right JSON type. Without a default it must be there."""
     found = document.get(name, default)
     if not isinstance(found, type_):
-        raise InvalidObject(f"found {_shown(found)}", path=name, accepted=accepted)
+        raise InvalidObject(f"found {standing(found)}", path=name, accepted=accepted)
     return found
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, Mapping | list):
-        return "a list" if isinstance(value, list) else "an object"
-    return repr(value)

@@ -19,6 +19,7 @@ from karpy.report.journal import Journal
 from karpy.report.scene import Scene, Summary
 from karpy.scenarios.catalogue import Scenario
 from karpy.scenarios.script import Script
+from karpy.settings import Settings
 from karpy.sim.generic import GenericModel
 from karpy.sim.world import World
 from karpy.state.cluster import ClusterState
@@ -69,6 +70,7 @@ class Rehearsal:
         *,
         seed: int = 0,
         until_s: float | None = None,
+        settings: Settings | None = None,
         tell: Callable[[Happening], None] = lambda _happening: None,
         models: Sequence[CloudModel] | None = None,
     ) -> None:
@@ -86,6 +88,7 @@ class Rehearsal:
             kube=world.api,
             providers=(world.cloud,),
             clock=world.clock,
+            settings=settings,
             on_decision=self.journal.decide,
             log=Silence(),
         )

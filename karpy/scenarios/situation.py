@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
 
 from karpy.cloud.instancetype import Catalog
+from karpy.cloud.overlays import OverlayVerdict, Validity
 from karpy.disruption.candidates import candidates
 from karpy.disruption.engine import next_command
 from karpy.errors import InvalidObject
@@ -16,21 +17,13 @@ from karpy.objects.kinds import Kind
 from karpy.objects.manifest import Manifests
 from karpy.objects.meta import describe
 from karpy.report.outlook import DisruptionOutlook, Outlook
+from karpy.scheduling.configured import solve_as_set
 from karpy.scheduling.plan import Plan
-from karpy.scheduling.scheduler import solve
+from karpy.settings import Settings
+from karpy.state.buffers import Unresolved
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["Policies", "Situation", "nominated", "snapshot_of"]
-
-
-@attrs.frozen(kw_only=True)
-class Policies:
-    """How to decide, as Karpenter's flags have it."""
-
-    respect_preferences: bool = True
-    strict_min_values: bool = True
-    reserved_capacity: bool = True
-    spot_to_spot: bool = False
+__all__ = ["Situation", "gate_notes", "nominated", "snapshot_of"]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -41,11 +34,15 @@ class Situation:
     snapshot: Snapshot
     catalog: Catalog
     now: float
-    policies: Policies = Policies()
+    settings: Settings = Settings()
     notes: tuple[str, ...] = ()
 
     def outlook(self, *, provisioning: bool = True, disruption: bool = True) -> Outlook:
-        """What karpy would do here now. Pure."""
+        """What karpy would do here now. Pure.
+
+        Raises:
+            InvalidObject: the scheduler's configuration in `settings` cannot be used.
+        """
         plan = self.plan() if provisioning else None
         return Outlook(
             name=self.name,
@@ -57,17 +54,12 @@ class Situation:
 
     def plan(self) -> Plan:
         """What to launch for the pods that wait."""
-        return solve(
-            self.snapshot,
-            self.catalog,
-            respect_preferences=self.policies.respect_preferences,
-            strict_min_values=self.policies.strict_min_values,
-            reserved_capacity=self.policies.reserved_capacity,
-        )
+        return solve_as_set(self.settings, self.snapshot, self.catalog)
 
     def _disruption(self) -> DisruptionOutlook:
-        found, refused = candidates(self.snapshot, self.catalog, now=self.now)
-        return DisruptionOutlook(next_command(self.snapshot, self.catalog, now=self.now), found, refused)
+        found, refused = candidates(self.snapshot, self.catalog, now=self.now, settings=self.settings)
+        command = next_command(self.snapshot, self.catalog, now=self.now, settings=self.settings)
+        return DisruptionOutlook(command, found, refused)
 
 
 Preparation = Callable[[Sequence[RawObject]], Sequence[RawObject]]
@@ -121,3 +113,19 @@ def nominated(snapshot: Snapshot, names: Collection[str]) -> Snapshot:
         return snapshot
     views = (attrs.evolve(view, nominated_until=math.inf) if view.name in names else view for view in snapshot.nodes)
     return attrs.evolve(snapshot, nodes=tuple(views))
+
+
+def gate_notes(snapshot: Snapshot, settings: Settings, verdicts: Mapping[str, OverlayVerdict]) -> Iterator[str]:
+    """What to know about the objects behind feature gates: that they do not count, or which of them do not, and why."""
+    if settings.node_overlay:
+        for name, verdict in verdicts.items():
+            if verdict.validity is not Validity.VALID:
+                yield f"NodeOverlay {name!r} does not count: {verdict.message}"
+    elif snapshot.overlays:
+        yield "NodeOverlays do not count: the feature gate NodeOverlay is off"
+    if settings.capacity_buffer:
+        for buffer in snapshot.buffers:
+            if isinstance(buffer.outcome, Unresolved):
+                yield f"CapacityBuffer {buffer.key!r} has no room: {buffer.outcome.message}"
+    elif snapshot.buffers:
+        yield "CapacityBuffers do not count: the feature gate CapacityBuffer is off"

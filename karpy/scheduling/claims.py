@@ -22,8 +22,9 @@ from karpy.resources import NODES, Resources
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import Daemon, DaemonGroup, daemon_groups
-from karpy.scheduling.instances import PricedType, PriceOrder, ReservedOffering, TypeColumns, bits, columns
+from karpy.scheduling.instances import TypeColumns, bits, columns
 from karpy.scheduling.lots import Lot
+from karpy.scheduling.offers import PricedType, PriceOrder, ReservedOffering
 from karpy.scheduling.plan import Launch
 from karpy.scheduling.ports import HostPort, clash
 from karpy.scheduling.reservations import NOT_RESERVED, RESERVED, Reservations, is_reserved

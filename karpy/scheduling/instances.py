@@ -1,4 +1,4 @@
-"""Instance types as columns: which of them satisfy requirements, fit requests, can be had, and at what price.
+"""Instance types as columns: which of them satisfy requirements, fit requests, and can be had.
 
 Each type is one bit of an ``int``; a type of which different machines can be had, because offerings override capacity or overhead,
 has one bit for each of them, so that what fits and what can be bought are judged together. A requirement, an amount of a resource,
@@ -10,25 +10,17 @@ the choice of offering.
 from __future__ import annotations
 
 import bisect
-import itertools
 import math
-import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
-from karpy import labels
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, allocatable_groups
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Price, allocatable_groups
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import NEGATIVE, Requirement, Requirements
+from karpy.scheduling.offers import OfferingChoice, PricedType, reserved_offerings, to_be_had
 
-__all__ = ["OfferingChoice", "PriceOrder", "PricedType", "ReservedOffering", "TypeColumns", "bits", "columns"]
-
-
-_MOST_LISTED = 256
-"""How many lists of types are remembered for others."""
-
-_AS_FLAGS = bytes.maketrans(b"01", b"\0\1")
+__all__ = ["TypeColumns", "bits", "columns"]
 
 
 def columns(types: InstanceTypes) -> TypeColumns:
@@ -48,91 +40,6 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-@attrs.frozen
-class PricedType:
-    """An instance type on offer, and its cheapest price per hour under the requirements at hand.
-
-    The marks say whether a NodeOverlay has a say in the price of an offering that may be bought, or in the capacity.
-    """
-
-    name: str
-    price: Price
-    price_overlaid: bool = False
-    capacity_overlaid: bool = False
-
-
-@attrs.frozen
-class ReservedOffering:
-    """An offering of which there is only so much. ``bit`` is its type's, as a mask; ``key`` the label that says which it is."""
-
-    bit: int
-    reservation: str
-    key: str
-    units: int
-    price: Price
-    requirements: Requirements
-
-
-class OfferingChoice:
-    """The offerings that some requirements allow: the types that have one, and these by their cheapest, ties by name.
-
-    Each entry of ``by_price`` is the type with that price, and the type's bit as a mask. A type with several bits is there once
-    for each of them.
-    """
-
-    __slots__ = ("_order", "by_price", "mask")
-
-    def __init__(self, by_price: tuple[tuple[PricedType, int], ...]) -> None:
-        self.by_price = by_price
-        self.mask = sum(bit for _, bit in by_price)
-        self._order: PriceOrder | None = None
-
-    @property
-    def order(self) -> PriceOrder:
-        if self._order is None:
-            self._order = PriceOrder(self.by_price)
-        return self._order
-
-
-class PriceOrder:
-    """Finds the cheapest type of a mask without walking the list."""
-
-    __slots__ = ("_by_price", "_listed", "_ranks", "_reached")
-
-    def __init__(self, by_price: tuple[tuple[PricedType, int], ...]) -> None:
-        self._by_price = by_price
-        self._reached = list(itertools.accumulate((bit for _, bit in by_price), operator.or_))
-        """At each index the types that stand there or before."""
-        ranks = {bit.bit_length() - 1: rank for rank, (_, bit) in enumerate(by_price)}
-        self._ranks = [ranks.get(bit, -1) for bit in range(max(ranks, default=-1) + 1)]
-        """By the type's bit where it stands."""
-        self._listed: dict[int, tuple[PricedType, ...]] = {}
-
-    def first(self, mask: int) -> tuple[PricedType, int]:
-        """The cheapest type of ``mask`` and its bit. One of them must be on offer."""
-        reached, low, high = self._reached, 0, len(self._reached) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if reached[middle] & mask:
-                high = middle
-            else:
-                low = middle + 1
-        return self._by_price[low]
-
-    def all(self, mask: int) -> tuple[PricedType, ...]:
-        """The types of ``mask``, all of which must be on offer, by price. Machines that may be the same share the list."""
-        known = self._listed.get(mask)
-        if known is not None:
-            return known
-        if len(self._listed) >= _MOST_LISTED:
-            self._listed.clear()
-        chosen = f"{mask:b}"[::-1].encode().translate(_AS_FLAGS)
-        by_price = self._by_price
-        found = tuple([by_price[rank][0] for rank in sorted(itertools.compress(self._ranks, chosen))])
-        self._listed[mask] = found
-        return found
-
-
 class TypeColumns:
     """A catalog by columns. Everything is derived from the catalog; answers are remembered."""
 
@@ -150,7 +57,7 @@ class TypeColumns:
         offering_keys = {key for t in types for o in t.offerings for key in o.requirements}
         self.offering_keys = frozenset(offering_keys)
         self._offerings = _group_offerings(self.types)
-        self.reserved_offerings = _reserved_offerings(self.types)
+        self.reserved_offerings = reserved_offerings(self.types)
         self._overlaid_prices = _overlaid_prices(self.types)
         self._at_price: dict[tuple[Price, str, int], PricedType] = {}
 
@@ -261,6 +168,10 @@ class TypeColumns:
         """How many types ``mask`` has; one that has several bits counts once."""
         return mask.bit_count() - sum(max((mask & together).bit_count() - 1, 0) for together in self._siblings)
 
+    def lost(self, scope: int, kept: int) -> int:
+        """How many types of ``scope`` have nothing left in ``kept``."""
+        return self.count(scope) - self.count(scope & kept)
+
     def mask_of(self, priced: Iterable[PricedType]) -> int:
         """These types as a mask."""
         names = {found.name for found in priced}
@@ -315,40 +226,9 @@ def _group_offerings(types: Sequence[InstanceType]) -> dict[Requirements, list[t
     """Each set of requirements that some available offering has: the types that have it, with their price."""
     grouped: dict[Requirements, list[tuple[int, Price]]] = {}
     for bit, instance_type in enumerate(types):
-        for offering in _to_be_had(instance_type):
-            grouped.setdefault(offering.requirements, []).append((bit, _price(offering)))
+        for offering in to_be_had(instance_type):
+            grouped.setdefault(offering.requirements, []).append((bit, offering.sort_price))
     return grouped
-
-
-def _to_be_had(instance_type: InstanceType) -> Iterator[Offering]:
-    """The offerings that can be had now. One of a capacity type that the type itself does not come in is a slip of the catalog."""
-    comes_in = instance_type.requirements.get(labels.CAPACITY_TYPE)
-    for offering in instance_type.offerings:
-        if offering.available and (comes_in is None or comes_in.has(offering.capacity_type)):
-            yield offering
-
-
-def _reserved_offerings(types: Sequence[InstanceType]) -> tuple[ReservedOffering, ...]:
-    """Reserved capacity that can be had, the cheapest first."""
-    found = [
-        ReservedOffering(
-            *(1 << bit, offering.reservation_id, _naming(offering), offering.reservation_capacity),
-            *(offering.sort_price, offering.requirements),
-        )
-        for bit, instance_type in enumerate(types)
-        for offering in _to_be_had(instance_type)
-        if offering.reservation_id and offering.capacity_type == labels.RESERVED
-    ]
-    return tuple(sorted(found, key=lambda offering: (offering.price, offering.reservation, offering.bit)))
-
-
-def _naming(offering: Offering) -> str:
-    """The label whose value is the reservation's ID; empty where the provider has none."""
-    return next((key for key, r in offering.requirements.items() if r.single() == offering.reservation_id), "")
-
-
-def _price(offering: Offering) -> Price:
-    return offering.sort_price
 
 
 def _overlaid_prices(types: Sequence[InstanceType]) -> dict[Requirements, int]:

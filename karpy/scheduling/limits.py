@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, allocatable_groups
-from karpy.objects.nodepool import NodePool
-from karpy.resources import NODES, Resources
+from karpy.resources import NODES, Resources, total
 from karpy.scheduling.instances import TypeColumns
 from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["remaining_limits", "usage", "within"]
 
 
-def usage(snapshot: Snapshot, pool: str, catalog: Catalog) -> Resources:
-    """Capacity of the pool's machines that are not leaving. A claim that was not launched yet counts as the largest
-    machine that it may become, so that passes in quick succession cannot overshoot a limit together."""
-    amounts = Resources()
-    for view in snapshot.nodes:
-        if view.pool == pool and not view.is_leaving:
-            amounts = amounts + _counted(view, catalog)
-    return amounts
+def usage(snapshot: Snapshot, pools: Collection[str], catalog: Catalog) -> dict[str, Resources]:
+    """By pool, the capacity of its machines that are not leaving. A claim that was not launched yet counts as the largest machine
+    that it may become, so that passes in quick succession cannot overshoot a limit together."""
+    counted: dict[str, list[Resources]] = {name: [] for name in pools}
+    for view in snapshot.nodes if pools else ():
+        if view.pool in counted and not view.is_leaving:
+            counted[view.pool].append(_counted(view, catalog))
+    return {name: total(amounts) for name, amounts in counted.items()}
 
 
 def _counted(view: NodeView, catalog: Catalog) -> Resources:
@@ -40,14 +39,12 @@ def _counted(view: NodeView, catalog: Catalog) -> Resources:
 
 def remaining_limits(snapshot: Snapshot, catalog: Catalog) -> dict[str, Resources | None]:
     """Per pool what is left of each limited resource; None where the pool has no limits."""
-    return {pool.name: _remaining(pool, snapshot, catalog) for pool in snapshot.pools}
+    used = usage(snapshot, [pool.name for pool in snapshot.pools if pool.limits is not None], catalog)
+    return {pool.name: _left(pool.limits, used.get(pool.name, Resources())) for pool in snapshot.pools}
 
 
-def _remaining(pool: NodePool, snapshot: Snapshot, catalog: Catalog) -> Resources | None:
-    if pool.limits is None:
-        return None
-    used = usage(snapshot, pool.name, catalog)
-    return Resources({name: most - used.get(name, 0) for name, most in pool.limits.items()})
+def _left(limits: Resources | None, used: Resources) -> Resources | None:
+    return None if limits is None else Resources({name: most - used.get(name, 0) for name, most in limits.items()})
 
 
 def within(remaining: Mapping[str, int] | None, found: TypeColumns) -> int:

@@ -15,7 +15,7 @@ from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
 from karpy.requirements import Requirements
 from karpy.resources import Resources
-from karpy.scheduling.instances import PricedType
+from karpy.scheduling.offers import PricedType
 
 if TYPE_CHECKING:
     from karpy.scheduling.aftermath import Aftermath
@@ -160,6 +160,7 @@ class PoolRefusal:
 
     @property
     def main(self) -> Excluded:
+        """The constraint that excluded the most."""
         return self.excluded[0]
 
     def __str__(self) -> str:
@@ -190,10 +191,12 @@ class Unschedulable:
 
     @functools.cached_property
     def refusals(self) -> tuple[PoolRefusal, ...]:
+        """Why each pool cannot host them, in the order in which pools were tried."""
         return self._refusals() if callable(self._refusals) else self._refusals
 
     @functools.cached_property
     def reason(self) -> str:
+        """All of it in one line."""
         told = self._reason or "; ".join(str(refusal) for refusal in self.refusals)
         return told or "no nodepool is ready to launch nodes"
 
@@ -218,6 +221,7 @@ class BufferOutcome:
 
     @property
     def wanted(self) -> int:
+        """For how many pods there should be room."""
         return self.existing + self.launched + self.unplaced
 
 

@@ -38,7 +38,7 @@ class Refusals:
         return tuple(self._one(pod_class, template, last) for template in self._templates)
 
     def _one(self, pod_class: PodClass, template: Template, last: Rung) -> PoolRefusal:
-        name, everything = template.pool.name, len(template.columns.types)
+        name, everything = template.pool.name, template.columns.count(template.columns.all)
         constraints = last.constraints
         taint = untolerated(template.taints, constraints.tolerations)
         if taint is not None:
@@ -51,7 +51,7 @@ class Refusals:
         limits = _limits(template, self._remaining.get(name))
         reserved = _reservations(constraints, template)
         parts = (*_requirements(constraints, template), *limits, *self._resources(pod_class, template), *reserved)
-        considered = template.base.mask.bit_count()
+        considered = template.columns.count(template.base.mask)
         if not last.options(template.base):
             parts += tuple(Excluded(RefusalKind.TOPOLOGY, text, considered) for text in last.unsatisfied(template.base))
         alone = any(part.types == considered for part in parts)
@@ -61,7 +61,7 @@ class Refusals:
         scope = template.base.mask
         for name, amount in sorted(pod_class.requests.items()):
             fitting = template.fitting(scope, {name: amount}, (name,))
-            excluded = scope & ~fitting
+            excluded = template.columns.lost(scope, fitting)
             if not excluded:
                 continue
             room = format_amount(name, self._room(template, name))
@@ -69,7 +69,7 @@ class Refusals:
             text = f"request of {asked} {name} (the most that any type has left beside daemons is {room})"
             if name == CPU and amount >= _MILLI_TYPO:
                 text += '; was "m" for milli-cores meant?'
-            yield Excluded(RefusalKind.RESOURCE, text, excluded.bit_count())
+            yield Excluded(RefusalKind.RESOURCE, text, excluded)
 
     def _room(self, template: Template, name: str) -> int:
         """The most of a resource that a new node of the pool may have for pods."""
@@ -94,11 +94,11 @@ def _refusal(pool: str, considered: int, parts: Iterable[Excluded], together: st
 
 
 def _own_requirements(template: Template) -> Iterable[Excluded]:
-    columns, everything = template.columns, len(template.columns.types)
+    columns = template.columns
     for _key, own in sorted(template.requirements.items()):
-        missing = everything - columns.allowing_one(own).bit_count()
+        missing = columns.lost(columns.all, columns.allowing_one(own))
         yield Excluded(RefusalKind.REQUIREMENT, f"nodepool requirement {own}", missing)
-    sold_out = everything - columns.choice(template.requirements).mask.bit_count()
+    sold_out = columns.lost(columns.all, columns.choice(template.requirements).mask)
     wanted = ", ".join(str(own) for key, own in sorted(template.requirements.items()) if key in columns.offering_keys)
     yield Excluded(RefusalKind.OFFERING, f"no offering that can be had now{wanted and f' with {wanted}'}", sold_out)
 
@@ -108,12 +108,12 @@ def _requirements(constraints: Constraints, template: Template) -> Iterable[Excl
     last = constraints.strict
     conflict = template.requirements.compatible(last, template.labels.well_known)
     if conflict is not None:
-        yield Excluded(RefusalKind.REQUIREMENT, str(conflict), scope.bit_count())
+        yield Excluded(RefusalKind.REQUIREMENT, str(conflict), columns.count(scope))
     for key, wanted in last.items():
         allowed = scope & columns.allowing_one(wanted)
         if key in columns.offering_keys:
             allowed &= columns.choice(template.requirements & Requirements((wanted,))).mask
-        yield Excluded(RefusalKind.REQUIREMENT, f"pod requirement {wanted}", (scope & ~allowed).bit_count())
+        yield Excluded(RefusalKind.REQUIREMENT, f"pod requirement {wanted}", columns.lost(scope, allowed))
 
 
 def _reservations(constraints: Constraints, template: Template) -> Iterable[Excluded]:
@@ -128,11 +128,11 @@ def _reservations(constraints: Constraints, template: Template) -> Iterable[Excl
 def _limits(template: Template, limit: Resources | None) -> Iterable[Excluded]:
     scope = template.base.mask
     for name, left in sorted((limit or {}).items()):
-        too_large = scope & ~template.columns.not_larger(name, left)
+        kept = template.columns.not_larger(name, left)
         if name == NODES:
-            too_large = scope if left <= 0 else 0
+            kept = 0 if left <= 0 else scope
         text = f"limit of {name} ({format_amount(name, max(left, 0))} left)"
-        yield Excluded(RefusalKind.LIMIT, text, too_large.bit_count())
+        yield Excluded(RefusalKind.LIMIT, text, template.columns.lost(scope, kept))
 
 
 def _together(pod_class: PodClass, template: Template, constraints: Constraints) -> str:

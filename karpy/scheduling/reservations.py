@@ -12,7 +12,8 @@ from collections.abc import Hashable, Iterable
 
 from karpy import labels
 from karpy.requirements import Requirement, Requirements
-from karpy.scheduling.instances import ReservedOffering, TypeColumns
+from karpy.scheduling.instances import TypeColumns
+from karpy.scheduling.offers import ReservedOffering
 
 __all__ = ["NOT_RESERVED", "RESERVED", "Reservations", "is_reserved"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
@@ -165,19 +164,19 @@ def _alternatives(resolved: _Resolved) -> tuple[Requirements, ...]:
     )
 
 
-def _combined(choices: Sequence[tuple[Requirements, ...]]) -> tuple[Requirements, ...]:
-    """One alternative of each volume at a time; combinations that contradict themselves are left out where others do not."""
-    merged = []
-    agreeing = []
-    for combination in itertools.product(*(choice or _FREE for choice in choices)):
-        both, agrees = Requirements(), True
-        for part in combination:
-            agrees = agrees and both.intersects(part) is None
-            both = both & part
-        merged.append(both)
-        if agrees:
-            agreeing.append(both)
-    return tuple(dict.fromkeys(agreeing or merged))
+def _combined(choices: Iterable[tuple[Requirements, ...]]) -> tuple[Requirements, ...]:
+    """One alternative of each volume at a time; combinations that contradict themselves are left out where others do not.
+
+    Volumes mostly name the same places, so what is equal is kept once after each volume: a pod may have dozens of them.
+    """
+    merged: tuple[Requirements, ...] = _FREE
+    agreeing: tuple[Requirements, ...] = _FREE
+    for choice in filter(None, choices):
+        agreeing = tuple(
+            dict.fromkeys(held & more for held in agreeing for more in choice if held.intersects(more) is None)
+        )
+        merged = tuple(dict.fromkeys(held & more for held in merged for more in choice))
+    return agreeing or merged
 
 
 def _attachments(found: Iterable[_Resolved]) -> Iterable[Attachment]:

@@ -20,7 +20,7 @@ from karpy.objects.capacitybuffer import ACTIVE_CAPACITY, CapacityBuffer, PodTem
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, describe
 from karpy.objects.pod import Pod, pod_requests, with_default_requests
-from karpy.objects.workloads import PodTemplate as PodTemplateSpec
+from karpy.objects.workloads import PodTemplateSpec
 from karpy.resources import Resources
 
 __all__ = ["MOST_REPLICAS", "BufferView", "Resolved", "Unresolved", "WhyUnresolved", "resolve", "view_of"]

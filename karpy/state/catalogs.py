@@ -17,20 +17,29 @@ from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["current_evaluation", "current_types", "evaluate_overlays", "types_of", "with_catalog"]
+__all__ = ["current_evaluation", "current_types", "evaluate_overlays", "gated", "types_of", "with_catalog"]
 
 
 def with_catalog(snapshot: Snapshot, clouds: Clouds, settings: Settings | None = None) -> tuple[Snapshot, Catalog]:
     """The snapshot with the pools that these clouds serve, completed by the clouds' defaults, and their catalogs.
 
     A pool whose node class is missing, or whose catalog cannot be had now, has an empty one: nothing is launched from it. Overlays
-    count where the feature gate of ``settings`` says so.
+    and CapacityBuffers count where the feature gates of ``settings`` (default: those of `Settings`) say so.
     """
-    served = [pool for pool in snapshot.pools if clouds.serving(pool.node_class) is not None]
+    known = gated(snapshot, settings or Settings())
+    served = [pool for pool in known.pools if clouds.serving(pool.node_class) is not None]
     pools = tuple(_completed(pool, clouds) for pool in served)
-    overlays = snapshot.overlays if settings is not None and settings.node_overlay else ()
-    types = _evaluated(pools, snapshot.node_classes.get, overlays, clouds).types
-    return attrs.evolve(snapshot, pools=pools), Catalog(types, clouds.labels, clouds.unsupported_volumes)
+    types = _evaluated(pools, known.node_classes.get, known.overlays, clouds).types
+    return attrs.evolve(known, pools=pools), Catalog(types, clouds.labels, clouds.unsupported_volumes)
+
+
+def gated(snapshot: Snapshot, settings: Settings) -> Snapshot:
+    """The snapshot without what is behind feature gates that are off."""
+    overlays = snapshot.overlays if settings.node_overlay else ()
+    buffers = snapshot.buffers if settings.capacity_buffer else ()
+    if (overlays, buffers) == (snapshot.overlays, snapshot.buffers):
+        return snapshot  # and with it what was worked out about it
+    return attrs.evolve(snapshot, overlays=overlays, buffers=buffers)
 
 
 def evaluate_overlays(snapshot: Snapshot, clouds: Clouds) -> Evaluation:

@@ -60,22 +60,27 @@ class NodeView:
 
     @functools.cached_property
     def requirements(self) -> Requirements:
+        """The labels, as requirements of one value each."""
         return Requirements.from_labels(self.labels)
 
     @functools.cached_property
     def capacity(self) -> Resources:
+        """What the machine has: as its node says, or until then its claim."""
         return _capacity(self)
 
     @functools.cached_property
     def allocatable(self) -> Resources:
+        """What it has for pods."""
         return _allocatable(self)
 
     @functools.cached_property
     def used(self) -> Resources:
+        """What the pods on it reserve."""
         return total(pod.requests for pod in self.pods)
 
     @functools.cached_property
     def daemon_used(self) -> Resources:
+        """Of that, what is reserved by pods of DaemonSets."""
         return total(pod.requests for pod in self.pods if pod.is_owned_by_daemon_set)
 
     @functools.cached_property
@@ -95,14 +100,17 @@ class NodeView:
 
     @property
     def pool(self) -> str:
+        """The name of the NodePool that it came from; empty for a node of somebody else."""
         return self.labels.get(labels.NODEPOOL, "")
 
     @property
     def is_managed(self) -> bool:
+        """Whether it has a NodeClaim."""
         return self.claim is not None
 
     @property
     def reschedulable_pods(self) -> tuple[Pod, ...]:
+        """The pods that would want another place if it went away."""
         return tuple(pod for pod in self.pods if pod.is_reschedulable)
 
 

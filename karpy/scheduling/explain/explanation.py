@@ -6,7 +6,7 @@ import enum
 
 import attrs
 
-from karpy.scheduling.instances import PricedType
+from karpy.scheduling.offers import PricedType
 from karpy.scheduling.plan import Launch, Nomination, Unschedulable
 
 __all__ = ["Constraint", "ConstraintKind", "Explanation", "Funnel", "NearMiss", "Step"]

@@ -41,14 +41,15 @@ def funnel_of_launch(standing: Standing, launch: Launch) -> Funnel:
     others = len(launch.pods) - 1
     after = f"{others} other pod(s) on the same node" if others else "all of this together"
     kept = len(launch.instance_types)
-    told = [Step(text, mask.bit_count()) for text, mask in steps]
+    told = [Step(text, template.columns.count(mask)) for text, mask in steps]
     told += [Step(after, launch.feasible), Step("keeping the cheapest", kept)]
     return Funnel(launch.pool.name, launch.considered, tuple(told), launch.instance_types[0])
 
 
 def _funnel(template: Template, steps: list[_Narrowed]) -> Funnel:
-    told = tuple(Step(text, mask.bit_count()) for text, mask in steps)
-    return Funnel(template.pool.name, len(template.columns.types), told)
+    columns = template.columns
+    told = tuple(Step(text, columns.count(mask)) for text, mask in steps)
+    return Funnel(template.pool.name, columns.count(columns.all), told)
 
 
 def _steps(narrowing: Iterator[_Narrowed], template: Template, mask: int | None = None) -> Iterator[_Narrowed]:

@@ -52,6 +52,12 @@ def test_crds_are_the_cores_and_the_clouds(capsys: Captured) -> None:
         (("demo", "--speed", "fast"), "--speed: found 'fast' (accepted: a number above 0, or max)"),
         (("demo", "--speed", "-1"), "--speed: found '-1' (accepted: a number above 0, or max)"),
         (("demo", "--until", "soon"), "--until: 'soon' is not a duration"),
+        (("demo", "--feature-gates", "Overlays=true"), "--feature-gates: found 'Overlays' (accepted: CapacityBuffer, "),
+        (("demo", "--scheduler-config", "no-such"), "--scheduler-config: no-such cannot be read: No such file"),
+        (
+            ("cluster", "--feature-gates", "NodeRepair=true"),
+            "--feature-gates: NodeRepair: found 'true', and karpy does",
+        ),
         (("demo", "--cloud", "aws"), "launching on EC2 is not in this version yet"),
         (("demo", "--cloud", "azure"), "launching on Azure is not in this version yet"),
         (("cluster", "--speed", "max"), "--speed: found 'max' (accepted: a number above 0)"),

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from karpy.cli.app import run
+from karpy.cli.hosting import build_world
 from karpy.scenarios.catalogue import scenario_names
+from karpy.settings import Settings
 
 Captured = pytest.CaptureFixture[str]
 SEEDS = ("eks-v0.25.0", "eks-v0.5.3", "aks-v0.5.1", "aks-nap")
@@ -109,3 +111,54 @@ def test_the_record_holds_the_same_story_as_the_json_output(capsys: Captured, tm
 def test_a_record_that_cannot_be_written_is_bad_usage(capsys: Captured, tmp_path: Path) -> None:
     assert run(["demo", "--record", str(tmp_path / "none" / "x")]) == 2
     assert "--record" in capsys.readouterr().err
+
+
+BUFFER = """
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  disruption: {consolidateAfter: 0s, budgets: [{nodes: "100%"}]}
+  template:
+    spec:
+      requirements: []
+      nodeClassRef: {group: sim.karpy.dev, kind: SimNodeClass, name: default}
+---
+apiVersion: sim.karpy.dev/v1
+kind: SimNodeClass
+metadata: {name: default}
+---
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: chunk}
+template:
+  spec:
+    containers: [{name: main, image: pause, resources: {requests: {cpu: "1"}}}]
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: spare}
+spec: {podTemplateRef: {name: chunk}, replicas: 2}
+"""
+
+
+@pytest.fixture
+def buffer(tmp_path: Path) -> Path:
+    path = tmp_path / "buffer.yaml"
+    path.write_text(BUFFER)
+    return path
+
+
+def test_feature_gates_reach_the_controllers(capsys: Captured, buffer: Path) -> None:
+    *_, plain = story(capsys, "--scenario", str(buffer))
+    assert plain["instancesLeft"] == 0
+    *_, kept = story(capsys, "--scenario", str(buffer), "--feature-gates", "CapacityBuffer=true")
+    assert kept["reachedEnd"]
+    assert kept["instancesLeft"] > 0
+
+
+def test_feature_gates_reach_the_controllers_of_a_served_cluster_too(buffer: Path) -> None:
+    for settings, launches in ((Settings(), False), (Settings(capacity_buffer=True), True)):
+        world = build_world([buffer], actors=True, autoscaler=settings)
+        world.run(60)
+        assert bool(world.cloud.machines) is launches

@@ -20,7 +20,7 @@ from karpy import labels
 from karpy.cli.app import run
 from karpy.resources import Resources
 from karpy.sim.world import World
-from karpy.testing.builders import make_nodepool, make_pod, selector
+from karpy.testing.builders import make_buffer, make_nodepool, make_overlay, make_pod, selector
 from tests.vectors import read
 
 Captured = pytest.CaptureFixture[str]
@@ -501,3 +501,91 @@ def test_a_kubeconfig_that_cannot_be_used_is_bad_input(capsys: Captured, tmp_pat
     found = complaint(capsys, "--kubeconfig", path)
     assert found.startswith(f"{path}: ")
     assert "\n" not in found
+
+
+# Feature gates, and the scheduler's configuration
+
+
+GATED: tuple[Json, ...] = (
+    pool("sim.karpy.dev"),
+    make_overlay("cheap", requirements=[selector(labels.INSTANCE_TYPE, "In", "m-4x-amd64")], price="0.001"),
+    {
+        "apiVersion": "v1",
+        "kind": "PodTemplate",
+        "metadata": {"name": "chunk"},
+        "template": {"spec": make_pod()["spec"]},
+    },
+    make_buffer("spare", template="chunk", replicas=2),
+)
+
+
+@pytest.fixture
+def gated(tmp_path: Path) -> Path:
+    objects = [dict(obj) for obj in GATED]
+    objects[0]["spec"]["template"]["spec"]["nodeClassRef"]["kind"] = "SimNodeClass"
+    for obj in objects[2:]:
+        obj["metadata"] = {"name": obj["metadata"]["name"]}
+    path = tmp_path / "gated.yaml"
+    path.write_text(yaml.safe_dump_all(objects))
+    return path
+
+
+def test_gates_that_are_off_are_named_where_it_matters(capsys: Captured, gated: Path) -> None:
+    found = answer(capsys, "--from", gated)
+    assert found["newNodeClaims"] == []
+    assert [note for note in found["notes"] if "gate" in note] == [
+        "NodeOverlays do not count: the feature gate NodeOverlay is off",
+        "CapacityBuffers do not count: the feature gate CapacityBuffer is off",
+    ]
+
+
+def test_room_for_buffers_is_planned_behind_its_gate(capsys: Captured, gated: Path) -> None:
+    found = answer(capsys, "--from", gated, "--feature-gates", "CapacityBuffer=true")
+    (claim,) = found["newNodeClaims"]
+    assert (claim["pods"], claim["headroom"]) == ([], {"default/spare": 2})
+    assert found["capacityBuffers"] == {"default/spare": {"existingNodes": {}, "launched": 2, "unplaced": 0}}
+    assert claim["instanceTypes"][0] != "m-4x-amd64"
+
+
+def test_overlays_choose_the_type_behind_their_gate(capsys: Captured, gated: Path) -> None:
+    found = answer(capsys, "--from", gated, "--feature-gates", "CapacityBuffer=true,NodeOverlay=true")
+    (claim,) = found["newNodeClaims"]
+    assert (claim["instanceTypes"][0], claim["cheapestPrice"]) == ("m-4x-amd64", 0.001)
+
+
+SPREAD_BY_ZONE = """
+podTopologySpread:
+  defaultConstraints:
+  - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}
+"""
+
+
+def test_a_deployment_is_spread_as_the_scheduler_would(capsys: Captured, tmp_path: Path) -> None:
+    own = pool("sim.karpy.dev")
+    own["spec"]["template"]["spec"]["nodeClassRef"]["kind"] = "SimNodeClass"
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 3,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": make_pod()["spec"]},
+        },
+    }
+    files, config = tmp_path / "web.yaml", tmp_path / "scheduler.yaml"
+    files.write_text(yaml.safe_dump_all([own, web]))
+    config.write_text(SPREAD_BY_ZONE)
+    assert len(answer(capsys, "--from", files)["newNodeClaims"]) == 1
+    spread = answer(capsys, "--from", files, "--scheduler-config", config)["newNodeClaims"]
+    assert len({claim["zone"] for claim in spread}) == 3
+
+
+def test_a_configuration_that_cannot_be_used_names_its_file(capsys: Captured, gated: Path, tmp_path: Path) -> None:
+    missing, wrong = tmp_path / "none.yaml", tmp_path / "wrong.yaml"
+    wrong.write_text("podTopologySpread: {defaultConstraints: 3}")
+    assert complaint(capsys, "--from", gated, "--scheduler-config", missing) == (
+        f"--scheduler-config: {missing} cannot be read: No such file or directory"
+    )
+    found = complaint(capsys, "--from", gated, "--scheduler-config", wrong)
+    assert found == f"{wrong}: podTopologySpread.defaultConstraints: found 3 (accepted: a list)"

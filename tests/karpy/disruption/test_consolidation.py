@@ -9,8 +9,8 @@ from karpy import labels
 from karpy.cloud.instancetype import InstanceType, Offering
 from karpy.disruption.command import Command, Decision, Reason
 from karpy.disruption.engine import next_command
-from karpy.objects.pod import TopologySpreadConstraint
 from karpy.resources import Resources
+from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 from karpy.testing import (
     START,
@@ -45,12 +45,12 @@ def decide(
     types: Sequence[InstanceType] | None = None,
     disruption: dict[str, Any] | None = None,
     requirements: Sequence[dict[str, Any]] = (),
-    default_spread: Sequence[TopologySpreadConstraint] = (),
+    settings: Settings | None = None,
 ) -> Command | None:
     flat = [part for obj in objects for part in ([obj] if isinstance(obj, dict) else obj)]
     pool = make_nodepool(disruption=disruption or FREE, requirements=requirements)
     snapshot = Snapshot.from_objects([pool, *flat])
-    return next_command(snapshot, make_catalog(snapshot, types), now=START, default_spread=default_spread)
+    return next_command(snapshot, make_catalog(snapshot, types), now=START, settings=settings)
 
 
 # Deletion
@@ -66,13 +66,14 @@ def test_a_node_whose_pods_fit_on_others_goes() -> None:
 
 
 def test_pods_that_are_spread_by_default_are_not_moved_together() -> None:
-    apart = TopologySpreadConstraint(1, labels.HOSTNAME, "DoNotSchedule")
+    apart = f"{{maxSkew: 1, topologyKey: {labels.HOSTNAME}, whenUnsatisfiable: DoNotSchedule}}"
+    settings = Settings(scheduler_config=f"podTopologySpread: {{defaultConstraints: [{apart}]}}")
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default"}}
     pods = [pod(name, on, labels={"app": "web"}) for name, on in (("p", "a"), ("q", "b"))]
     cluster = [machine("a", "a1", 1, capacity_type="spot"), machine("b", "a4", 4, conditions=()), *pods]
     cluster.append({**service, "spec": {"selector": {"app": "web"}}})
     assert decide(*cluster) is not None
-    assert decide(*cluster, default_spread=[apart]) is None
+    assert decide(*cluster, settings=settings) is None
 
 
 @pytest.mark.core("CORE-569")

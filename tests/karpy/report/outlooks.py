@@ -7,7 +7,16 @@ from typing import Any
 from karpy.report.outlook import Outlook
 from karpy.scenarios.situation import Situation
 from karpy.state.snapshot import Snapshot
-from karpy.testing.builders import make_catalog, make_condition, make_machine, make_node, make_nodepool, make_pod
+from karpy.testing.builders import (
+    make_buffer,
+    make_catalog,
+    make_condition,
+    make_machine,
+    make_node,
+    make_nodepool,
+    make_pod,
+    make_pod_template,
+)
 from karpy.testing.clock import START
 
 
@@ -42,4 +51,16 @@ def idle() -> tuple[Any, ...]:
         make_machine("free", instance_type="c4", conditions=ready),
         make_machine("held", instance_type="c4", conditions=ready),
         blocker,
+    )
+
+
+def with_buffers(*pods: Any) -> tuple[Any, ...]:
+    """Room is kept for two pods of one core, and wished for a pod that is too large for any machine."""
+    return (
+        make_nodepool(),
+        *pods,
+        make_pod_template("chunk", requests={"cpu": "1"}),
+        make_pod_template("giant", requests={"cpu": "1000"}),
+        make_buffer("spare", template="chunk", replicas=2),
+        make_buffer("vain", template="giant", replicas=1),
     )

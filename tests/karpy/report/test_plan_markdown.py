@@ -3,7 +3,7 @@ from __future__ import annotations
 from karpy.report.plan_markdown import outlook_markdown
 from karpy.report.plan_words import dollars
 from karpy.testing.builders import make_nodepool
-from tests.karpy.report.outlooks import busy, idle, outlook
+from tests.karpy.report.outlooks import busy, idle, outlook, with_buffers
 
 
 def test_everything_that_has_to_be_done_is_there() -> None:
@@ -56,3 +56,9 @@ def test_disruption_is_a_sentence_and_a_table() -> None:
 def test_names_cannot_break_the_layout() -> None:
     text = outlook_markdown(outlook(make_nodepool(), name="<b>|`*_x_*\n# y"))
     assert text.splitlines()[0] == "### karpy plan: &lt;b&gt;\\|\\`\\*\\_x\\_\\* # y"
+
+
+def test_room_in_reserve_is_a_list() -> None:
+    text = outlook_markdown(outlook(*with_buffers(), disruption=False))
+    assert "2 cpu for room for 2 pods of capacity buffer spare\n" in text
+    assert "\n- capacity buffer spare, room for 2 pods: 2 on new machines\n" in text

@@ -5,7 +5,7 @@ import pytest
 from karpy.report.plan_text import outlook_text
 from karpy.report.plan_words import dollars
 from karpy.testing.builders import make_nodepool, make_pod
-from tests.karpy.report.outlooks import busy, idle, outlook
+from tests.karpy.report.outlooks import busy, idle, outlook, with_buffers
 
 
 def test_everything_that_has_to_be_done_is_there() -> None:
@@ -75,3 +75,18 @@ def test_nothing_to_do_is_said() -> None:
 @pytest.mark.parametrize("width", [0, 1, 40, 1000])
 def test_any_width_will_do(width: int) -> None:
     assert outlook_text(outlook(*busy()), width).endswith("\n")
+
+
+def test_room_in_reserve_stands_beside_the_pods() -> None:
+    text = outlook_text(outlook(*with_buffers(make_pod("web", requests={"cpu": "1"})), disruption=False), 100)
+    assert text.startswith("Launch 1 machine for 1 pod and room for 2 pods more: ")
+    assert "3 cpu for web and room for 2 pods of capacity buffer spare\n" in text
+    assert "capacity buffer spare, room for 2 pods: 2 on new machines\n" in text
+    assert "capacity buffer vain, room for 1 pod: 1 nowhere: incompatible with nodepool" in text
+
+
+def test_machines_may_be_for_room_alone() -> None:
+    text = outlook_text(outlook(*with_buffers(), disruption=False), 100)
+    assert text.startswith("Launch 1 machine for room for 2 pods: ")
+    assert "2 cpu for room for 2 pods of capacity buffer spare\n" in text
+    assert "Total: 0 pods placed, 0 waiting, 1 new machine, " in text

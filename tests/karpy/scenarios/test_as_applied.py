@@ -54,7 +54,24 @@ def test_a_workload_has_the_pods_that_it_asks_for(kind: str, spec: Json, names: 
         assert each.metadata.annotations == {"note": "kept"}
         assert each.requests["cpu"] == 1000
         assert each.metadata.controller is not None
-        assert each.metadata.controller.kind == kind
+        assert each.metadata.controller.kind == ("ReplicaSet" if kind == "Deployment" else kind)
+
+
+def test_pods_of_a_deployment_belong_together_by_its_replica_set() -> None:
+    objects = as_applied([workload(replicas=2)])
+    (between,) = (obj for obj in objects if obj["kind"] == "ReplicaSet")
+    assert between["metadata"] == {"name": "web", "namespace": "default"}
+    assert between["spec"]["selector"] == {"matchLabels": {"app": "web"}}
+    assert not [obj for obj in as_applied([workload(replicas=0)]) if obj["kind"] == "ReplicaSet"]
+
+
+def test_every_kind_with_namespaces_is_in_the_default_one_unless_it_says_otherwise() -> None:
+    given = [("v1", "Service"), ("v1", "PodTemplate"), ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer")]
+    found = as_applied({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}} for version, kind in given)
+    assert [obj["metadata"]["namespace"] for obj in found] == ["default"] * len(given)
+    assert (
+        "namespace" not in as_applied([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}])[0]["metadata"]
+    )
 
 
 def test_completions_that_are_done_are_not_done_again() -> None:

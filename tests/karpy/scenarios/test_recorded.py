@@ -9,9 +9,9 @@ import pytest
 from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.requirements import Requirement
-from karpy.scenarios.recorded import is_recorded, parse_recorded, read_recorded
+from karpy.scenarios.recorded import GROUP, is_recorded, parse_recorded, read_recorded
 from karpy.scenarios.recorded_catalog import CatalogFolder, parse_catalog
-from karpy.scenarios.situation import Policies
+from karpy.settings import Settings
 from karpy.testing.builders import make_machine, make_nodepool
 
 Json = dict[str, Any]
@@ -38,18 +38,38 @@ def test_a_scenario_is_told_from_an_object() -> None:
     assert not is_recorded([])
 
 
-def test_settings_say_how_to_decide() -> None:
-    settings = {
-        "preferencePolicy": "Ignore",
-        "minValuesPolicy": "BestEffort",
-        "reservedCapacity": False,
-        "spotToSpotConsolidation": True,
-    }
+def test_settings_say_how_to_decide_and_count_before_those_of_the_reader() -> None:
+    goods, asked = parse_catalog(catalog(), "c.json"), Settings(strict_min_values=False, node_overlay=True)
+    settings = {"preferencePolicy": "Ignore", "minValuesPolicy": "Strict", "reservedCapacity": False}
     found = read_recorded({"objects": [], "catalog": "c", "settings": settings}, "here")
-    assert found.policies == Policies(
-        respect_preferences=False, strict_min_values=False, reserved_capacity=False, spot_to_spot=True
+    assert found.situation(goods, settings=asked).settings == Settings(
+        respect_preferences=False, reserved_capacity=False, node_overlay=True
     )
-    assert read_recorded({"objects": [], "catalog": "c"}, "here").policies == Policies()
+    plain = read_recorded({"objects": [], "catalog": "c"}, "here")
+    assert plain.situation(goods, settings=asked).settings == asked
+    assert plain.situation(goods).settings == Settings()
+
+
+OVERLAY: Json = {
+    "apiVersion": "karpenter.sh/v1alpha1",
+    "kind": "NodeOverlay",
+    "metadata": {"name": "free"},
+    "spec": {"requirements": [], "price": "0.25"},
+}
+
+
+def test_overlays_correct_the_catalog_behind_their_gate() -> None:
+    pool = make_nodepool()
+    pool["spec"]["template"]["spec"]["nodeClassRef"] = {"group": GROUP, "kind": "NodeClass", "name": "default"}
+    scenario = read_recorded({"objects": [pool, OVERLAY], "catalog": "c"}, "here")
+
+    def priced(settings: Settings) -> tuple[float, tuple[str, ...]]:
+        found = scenario.situation(parse_catalog(catalog(), "c.json"), settings=settings)
+        (only,) = found.catalog.types["default"]
+        return only.offerings[0].price, found.notes
+
+    assert priced(Settings(node_overlay=True)) == (0.25, ())
+    assert priced(Settings()) == (0.5, ("NodeOverlays do not count: the feature gate NodeOverlay is off",))
 
 
 def test_a_scenario_without_a_name_is_called_after_its_place() -> None:

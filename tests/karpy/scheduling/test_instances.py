@@ -11,7 +11,8 @@ from karpy import labels
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, allocatable_groups, cheapest
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
-from karpy.scheduling.instances import PricedType, TypeColumns, bits, columns
+from karpy.scheduling.instances import TypeColumns, bits, columns
+from karpy.scheduling.offers import PricedType
 from karpy.testing import make_instance_type, make_instance_types
 
 CATALOG = make_instance_types()

@@ -84,7 +84,7 @@ def test_without_limits_everything_is_launched() -> None:
 
 def used_by(*objects: dict[str, Any]) -> Resources:
     snapshot = Snapshot.from_objects([make_nodepool(), *objects])
-    return usage(snapshot, "default", make_catalog(snapshot))
+    return usage(snapshot, ["default"], make_catalog(snapshot))["default"]
 
 
 def test_machines_count_with_their_capacity_and_as_a_node() -> None:
@@ -130,5 +130,5 @@ def test_passes_in_quick_succession_never_overshoot_together(limits: dict[str, s
             state.nominate(f"c{step}-{number}", launch.pod_uids, until=0.0)
         pool = state.snapshot().pools[0]
         assert pool.limits is not None
-        assert usage(state.snapshot(), "default", catalog).exceeds(pool.limits) == ()
+        assert usage(state.snapshot(), ["default"], catalog)["default"].exceeds(pool.limits) == ()
         assert violations(plan, snapshot, catalog, snapshot.to_place) == []

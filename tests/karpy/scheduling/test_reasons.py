@@ -6,6 +6,7 @@ import pytest
 
 from karpy import labels
 from karpy.cloud.instancetype import Offering
+from karpy.resources import Resources
 from karpy.scheduling.plan import PoolRefusal, RefusalKind, Unschedulable
 from karpy.scheduling.reasons import Refusals
 from karpy.testing import make_daemon_set, make_instance_type, make_nodepool, make_pod, selector
@@ -138,3 +139,15 @@ def test_every_pool_gives_its_own_reason_and_pods_that_are_alike_share_it() -> N
         'incompatible with nodepool "b": did not tolerate taint x:NoExecute; '
         'incompatible with nodepool "a": limit of nodes (0 left)'
     )
+
+
+def test_a_type_that_is_sold_as_different_machines_counts_once() -> None:
+    plain, special = (
+        Offering("zone-a", "spot", 1.0),
+        Offering("zone-b", "spot", 2.0, capacity_override=Resources({"acme.com/gpu": 1})),
+    )
+    types = [make_instance_type("mixed", cpu="2", offerings=[plain, special]), make_instance_type("small", cpu="1")]
+    found = main(make_nodepool(), make_pod(requests={"cpu": "4"}), types=types)
+    assert (found.main.types, found.considered) == (2, 2)
+    found = main(make_nodepool(), make_pod(requests={"acme.com/gpu": "1", "cpu": "4"}), types=types)
+    assert [part.types for part in found.excluded] == [2, 1]  # one of the machines of "mixed" has the device

@@ -112,6 +112,15 @@ def test_of_several_topologies_one_that_can_be_reached_is_enough() -> None:
     assert plan_of(make_nodepool(), either, claim(), pod).launches == ()
 
 
+def test_a_pod_may_have_many_disks_that_can_each_be_made_in_several_places() -> None:
+    names = [f"disk-{number}" for number in range(40)]
+    anywhere = storage_class("fast", *({labels.ZONE: [name]} for name in ("zone-a", "zone-b", "zone-x")))
+    only_b = storage_class("slow", {labels.ZONE: ["zone-b"]})
+    claims = [*map(claim, names), claim("last", of="slow")]
+    (launch,) = plan_of(make_nodepool(), anywhere, only_b, *claims, using(*names, "last")).launches
+    assert launch.requirements[labels.ZONE].values == {"zone-b"}
+
+
 @pytest.mark.core("CORE-112")
 def test_several_disks_must_be_reached_from_one_place() -> None:
     objects = [

@@ -16,9 +16,10 @@ from karpy.objects.nodepool import NodePool
 from karpy.settings import Settings
 from karpy.sim.cloud import create_provider
 from karpy.sim.generic import NODE_CLASS
-from karpy.state.catalogs import current_types, with_catalog
+from karpy.state.catalogs import current_types, gated, with_catalog
 from karpy.state.cluster import ClusterState
-from karpy.testing import make_overlay, selector
+from karpy.state.snapshot import Snapshot
+from karpy.testing import make_buffer, make_overlay, make_pod_template, selector
 from tests.karpy.controllers.stage import pool
 from tests.karpy.sim import manifests
 
@@ -72,6 +73,19 @@ def test_overlays_count_only_behind_their_feature_gate() -> None:
     assert plain > 0.1
     assert price(with_catalog(it.state.snapshot(), it.clouds)[1].types["default"]) == plain
     assert price(it.types()) == 0.001
+
+
+def test_buffers_count_only_behind_their_feature_gate() -> None:
+    objects = [pool(), make_pod_template("chunk"), make_buffer("spare", template="chunk", replicas=2)]
+    snapshot, clouds = Snapshot.from_objects(objects), Clouds([])
+    assert with_catalog(snapshot, clouds)[0].headroom == ()
+    kept = with_catalog(snapshot, clouds, Settings(capacity_buffer=True))[0]
+    assert len(kept.headroom) == 2
+
+
+def test_a_snapshot_with_nothing_behind_closed_gates_stays_the_same_object() -> None:
+    snapshot = Snapshot.from_objects([pool()])
+    assert gated(snapshot, Settings()) is snapshot
 
 
 def test_without_overlays_a_pool_has_the_catalog_of_its_cloud() -> None:

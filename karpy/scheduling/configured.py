@@ -1,0 +1,43 @@
+"""A solve as the settings of the controller have it: one place that knows which setting says what to `solve`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from karpy.cloud.instancetype import Catalog
+from karpy.objects.pod import Pod
+from karpy.objects.schedulerconfig import read_scheduler_config
+from karpy.scheduling.packing import Packing
+from karpy.scheduling.plan import Plan
+from karpy.scheduling.scheduler import solve
+from karpy.settings import Settings
+from karpy.state.snapshot import Snapshot
+
+__all__ = ["solve_as_set"]
+
+
+def solve_as_set(
+    settings: Settings | None,
+    snapshot: Snapshot,
+    catalog: Catalog,
+    pods: Iterable[Pod] | None = None,
+    *,
+    packing: Packing | None = None,
+) -> Plan:
+    """`karpy.scheduling.scheduler.solve` by these settings (None: the defaults). ``packing`` is for those to whom one is enough.
+
+    Raises:
+        InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
+    """
+    settings = settings or Settings()
+    return solve(
+        snapshot,
+        catalog,
+        pods,
+        packing=packing or settings.packing or None,
+        max_instance_types=settings.max_instance_types,
+        respect_preferences=settings.respect_preferences,
+        strict_min_values=settings.strict_min_values,
+        reserved_capacity=settings.reserved_capacity,
+        default_spread=read_scheduler_config(settings.scheduler_config),
+    )
