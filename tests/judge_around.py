@@ -16,7 +16,8 @@ from karpy import labels
 from karpy.cloud.instancetype import Catalog
 from karpy.errors import InvalidObject
 from karpy.labels import normalize
-from karpy.objects.pod import Pod, TopologySpreadConstraint
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.plan import Launch, Plan
 from karpy.state.snapshot import Snapshot

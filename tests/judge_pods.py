@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from karpy.objects.pod import LabelSelector, NodeSelectorTerm, Pod, PodAffinity, PodAffinityTerm
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import NodeSelectorTerm, PodAffinity, PodAffinityTerm
+from karpy.objects.selectors import LabelSelector
 from karpy.requirements import Operator, Requirement, Requirements
 from karpy.taints import PREFER_NO_SCHEDULE, Taint
 

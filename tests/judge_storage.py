@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from karpy import labels
-from karpy.objects.pod import Pod, Volume
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import Volume
 from karpy.objects.volumes import PersistentVolume, StorageClass
 from karpy.requirements import Requirement, Requirements
 from karpy.state.snapshot import Storage

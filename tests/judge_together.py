@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from karpy.labels import normalize
-from karpy.objects.pod import Pod, PodAffinityTerm
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import PodAffinityTerm
 from tests.judge_around import Place, World
 from tests.judge_pods import is_about, required, wants
 

@@ -15,7 +15,7 @@ from karpy.errors import InvalidObject, standing
 from karpy.objects.labelsyntax import is_label_key
 from karpy.objects.manifest import read_document
 from karpy.objects.meta import decode
-from karpy.objects.pod import TopologySpreadConstraint
+from karpy.objects.podspec import TopologySpreadConstraint
 
 __all__ = ["read_scheduler_config"]
 

@@ -12,7 +12,8 @@ import attrs
 import msgspec
 
 from karpy.objects.meta import OwnerReference
-from karpy.objects.pod import ContainerStatus, Pod, PodGroup, PodSpec
+from karpy.objects.pod import Pod, PodGroup
+from karpy.objects.podspec import ContainerStatus, PodSpec
 from karpy.resources import Resources
 
 __all__ = ["Sharing"]

@@ -8,7 +8,7 @@ import msgspec
 
 from karpy.errors import InvalidObject
 from karpy.objects.meta import Integer, ObjectMeta, Wire
-from karpy.objects.pod import NodeSelector
+from karpy.objects.podspec import NodeSelector
 from karpy.requirements import Requirement
 
 __all__ = ["CSINode", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"]

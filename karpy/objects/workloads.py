@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from karpy.objects.meta import Integer, ObjectMeta, Wire
-from karpy.objects.pod import LabelSelector, Pod, PodSpec, with_default_requests
+from karpy.objects.pod import Pod
+from karpy.objects.podresources import with_default_requests
+from karpy.objects.podspec import PodSpec
+from karpy.objects.selectors import LabelSelector
 
 __all__ = [
     "DaemonSet",

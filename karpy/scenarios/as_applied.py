@@ -20,7 +20,8 @@ from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import decode, describe
-from karpy.objects.pod import LabelSelector, PodSpec
+from karpy.objects.podspec import PodSpec
+from karpy.objects.selectors import LabelSelector
 from karpy.sim.api.poddefaults import default_requests
 from karpy.state.cluster import ClusterState
 

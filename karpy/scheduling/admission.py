@@ -8,7 +8,7 @@ import attrs
 
 from karpy import labels
 from karpy.labels import LabelSpec
-from karpy.objects.pod import NodeSelectorTerm, PodSpec
+from karpy.objects.podspec import NodeSelectorTerm, PodSpec
 from karpy.scheduling.plan import RefusalKind
 
 __all__ = ["CLAIMS_DEVICES", "Refused", "refusal_of"]

@@ -14,7 +14,8 @@ import msgspec
 from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.errors import InvalidObject
 from karpy.labels import LabelSpec
-from karpy.objects.pod import Pod, TopologySpreadConstraint
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import CPU, MEMORY, Resources
 from karpy.scheduling.admission import CLAIMS_DEVICES, Refused, refusal_of
 from karpy.scheduling.constraints import Constraints, Namespaces, affinity_terms, constraints_of

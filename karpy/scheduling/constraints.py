@@ -10,7 +10,8 @@ import attrs
 
 from karpy.errors import InvalidObject
 from karpy.labels import normalize
-from karpy.objects.pod import NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, TopologySpreadConstraint
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import NodeSelectorTerm, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 from karpy.requirements import NEGATIVE, Operator, Requirement, Requirements
 from karpy.scheduling.ports import HostPort, host_ports
 from karpy.scheduling.selectors import PodSelector, pod_selector

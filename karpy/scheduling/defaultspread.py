@@ -10,7 +10,9 @@ from collections.abc import Hashable, Sequence
 
 import msgspec
 
-from karpy.objects.pod import LabelSelector, Pod, SelectorRequirement, TopologySpreadConstraint
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import TopologySpreadConstraint
+from karpy.objects.selectors import LabelSelector, SelectorRequirement
 from karpy.state.workloads import Workloads
 
 __all__ = ["DefaultSpread", "deduced_selector"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from karpy.objects.pod import PodSpec
+from karpy.objects.podspec import PodSpec
 
 __all__ = ["HostPort", "clash", "host_ports"]
 

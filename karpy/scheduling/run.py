@@ -15,7 +15,8 @@ from typing import Any
 import attrs
 
 from karpy.cloud.instancetype import Catalog, Price
-from karpy.objects.pod import Pod, TopologySpreadConstraint
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath, aftermath_of
 from karpy.scheduling.bound import bound_of

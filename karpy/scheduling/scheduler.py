@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from karpy.cloud.instancetype import Catalog
-from karpy.objects.pod import Pod, TopologySpreadConstraint
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import total
 from karpy.scheduling.bound import rough_bound
 from karpy.scheduling.headroom import set_apart

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from karpy.errors import InvalidObject
-from karpy.objects.pod import LabelSelector, SelectorRequirement
+from karpy.objects.selectors import LabelSelector, SelectorRequirement
 from karpy.requirements import Requirement
 
 __all__ = ["PodSelector", "pod_selector"]

@@ -8,7 +8,8 @@ import attrs
 
 from karpy import labels
 from karpy.cloud.volumes import UnsupportedVolumes
-from karpy.objects.pod import Pod, Volume
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import Volume
 from karpy.objects.volumes import BIND_COMPLETED, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.requirements import Requirement, Requirements
 from karpy.state.snapshot import Storage

@@ -19,7 +19,8 @@ from karpy.objects import kinds
 from karpy.objects.capacitybuffer import ACTIVE_CAPACITY, CapacityBuffer, PodTemplate, Scalable
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, describe
-from karpy.objects.pod import Pod, pod_requests, with_default_requests
+from karpy.objects.pod import Pod
+from karpy.objects.podresources import pod_requests, with_default_requests
 from karpy.objects.workloads import PodTemplateSpec
 from karpy.resources import Resources
 

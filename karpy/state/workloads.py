@@ -17,7 +17,7 @@ import attrs
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import OwnerReference, decode
-from karpy.objects.pod import LabelSelector
+from karpy.objects.selectors import LabelSelector
 from karpy.objects.workloads import ReplicaSet, ReplicationController, Service, StatefulSet
 
 __all__ = ["WORKLOAD_KINDS", "Selectors", "Services", "Workloads"]

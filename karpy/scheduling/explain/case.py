@@ -10,7 +10,8 @@ import msgspec
 
 from karpy.cloud.instancetype import Catalog, InstanceType, InstanceTypes
 from karpy.objects.nodepool import NodePool
-from karpy.objects.pod import Container, ContainerResources, Pod, PodSpec, PodStatus
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import Container, ContainerResources, PodSpec, PodStatus
 from karpy.resources import PODS, Resources, format_amount
 from karpy.scheduling.aftermath import Aftermath
 from karpy.scheduling.afterwards import place_after

@@ -9,16 +9,15 @@ import attrs
 import msgspec
 
 from karpy.labels import normalize
-from karpy.objects.pod import (
+from karpy.objects.podspec import (
     ContainerPort,
-    LabelSelector,
     NodeSelector,
     NodeSelectorTerm,
     PodAffinityTerm,
-    SelectorRequirement,
     TopologySpreadConstraint,
     Volume,
 )
+from karpy.objects.selectors import LabelSelector, SelectorRequirement
 from karpy.resources import format_amount
 from karpy.scheduling.explain.case import Case, with_spec
 from karpy.scheduling.explain.explanation import Constraint, ConstraintKind

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from karpy.objects.pod import LabelSelector, NodeSelectorTerm, SelectorRequirement
+from karpy.objects.podspec import NodeSelectorTerm
+from karpy.objects.selectors import LabelSelector, SelectorRequirement
 
 __all__ = ["LabelTest", "compile_selector", "matches_any_term", "matches_term"]
 

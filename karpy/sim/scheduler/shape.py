@@ -13,7 +13,8 @@ import msgspec
 
 from karpy.kube.client import RawObject
 from karpy.objects.meta import decode
-from karpy.objects.pod import (
+from karpy.objects.podresources import pod_requests
+from karpy.objects.podspec import (
     Container,
     NodeSelectorTerm,
     PodAffinity,
@@ -21,7 +22,6 @@ from karpy.objects.pod import (
     PodSpec,
     PreferredSchedulingTerm,
     TopologySpreadConstraint,
-    pod_requests,
 )
 from karpy.resources import CPU, MEMORY
 from karpy.sim.scheduler.selectors import LabelTest, compile_selector

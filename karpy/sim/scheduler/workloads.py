@@ -8,7 +8,7 @@ from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import decode
-from karpy.objects.pod import LabelSelector
+from karpy.objects.selectors import LabelSelector
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import Key, controller_of, key_of
 from karpy.sim.scheduler.selectors import LabelTest, compile_selector

@@ -13,7 +13,7 @@ from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.meta import decode
 from karpy.objects.node import Node
-from karpy.objects.pod import PodSpec
+from karpy.objects.podspec import PodSpec
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache
 from karpy.sim.recorder import NORMAL, Recorder

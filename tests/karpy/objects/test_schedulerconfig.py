@@ -7,7 +7,7 @@ import pytest
 
 from karpy import labels
 from karpy.errors import InvalidObject
-from karpy.objects.pod import TopologySpreadConstraint
+from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.objects.schedulerconfig import read_scheduler_config
 
 Json = dict[str, Any]

@@ -7,7 +7,8 @@ import pytest
 
 from karpy.errors import InvalidObject
 from karpy.objects.meta import ObjectMeta
-from karpy.objects.pod import Pod, PodSpec
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import PodSpec
 from karpy.objects.sharing import Sharing
 from karpy.testing import make_pod
 

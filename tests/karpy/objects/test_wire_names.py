@@ -10,7 +10,7 @@ import pytest
 from karpy.objects.capacitybuffer import CapacityBufferSpec, CapacityBufferStatus, PodTemplate, ScalableRef
 from karpy.objects.meta import ObjectMeta, OwnerReference, to_wire
 from karpy.objects.node import NodeSpec, NodeStatus
-from karpy.objects.pod import (
+from karpy.objects.podspec import (
     Affinity,
     ClaimSource,
     ContainerPort,

@@ -8,7 +8,9 @@ import pytest
 
 from karpy import labels
 from karpy.labels import CORE_LABELS
-from karpy.objects.pod import LabelSelector, Pod, SelectorRequirement, TopologySpreadConstraint
+from karpy.objects.pod import Pod
+from karpy.objects.podspec import TopologySpreadConstraint
+from karpy.objects.selectors import LabelSelector, SelectorRequirement
 from karpy.scheduling.classes import classify, read_pods
 from karpy.scheduling.defaultspread import DefaultSpread, deduced_selector
 from karpy.scheduling.plan import Plan

@@ -8,7 +8,7 @@ from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import OwnerReference
-from karpy.objects.pod import LabelSelector
+from karpy.objects.selectors import LabelSelector
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.cluster import ClusterState
 from karpy.state.workloads import Selectors, Services

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from karpy.objects.pod import LabelSelector, NodeSelectorTerm, SelectorRequirement
+from karpy.objects.podspec import NodeSelectorTerm
+from karpy.objects.selectors import LabelSelector, SelectorRequirement
 from karpy.sim.scheduler.selectors import compile_selector, matches_term
 
 
