@@ -73,11 +73,11 @@ class Placer:
             plugins = frozenset(refusal.plugin for refusal in refusals.values())
             return Outcome(message=reasons.summary(refusals), plugins=plugins, refusals=refusals, rules=rules)
         if len(feasible) == 1:
-            return Outcome((feasible[0].name,), rules=rules)
+            return Outcome((feasible[0].name,), refusals=refusals, rules=rules)
         scores = self._score(shape, feasible, shape.soft_spreads if shape.has_spreads else default_spreads)
         highest = max(scores)
         best = tuple(node.name for node, score in zip(feasible, scores, strict=True) if score == highest)
-        return Outcome(best, rules=rules)
+        return Outcome(best, refusals=refusals, rules=rules)
 
     def _filter(self, rules: Rules, nominated: str) -> tuple[list[NodePicture], dict[str, Refusal]]:
         """The nodes that would do and why the others would not. The node that the pod made room on is tried alone first."""

@@ -22,7 +22,7 @@ from karpy.sim.scheduler.selectors import compile_selector, matches_any_term
 from karpy.sim.scheduler.shape import Shape
 from karpy.sim.scheduler.storage import Claim, Storage, Volume
 
-__all__ = ["ClaimPlan", "VolumeRules", "suits"]
+__all__ = ["NO_PROVISIONER", "ClaimPlan", "VolumeRules", "capacity_of", "suits"]
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -159,7 +159,7 @@ class VolumeRules:
 
     def _smallest_match(self, claim: Claim, node: NodePicture, taken: set[str]) -> str | None:
         fitting = [
-            (_capacity(volume.raw), volume.raw["metadata"]["name"])
+            (capacity_of(volume.raw), volume.raw["metadata"]["name"])
             for volume in self._storage.volumes()
             if volume.raw["metadata"]["name"] not in taken and suits(volume.raw, claim.raw) and _reaches(volume, node)
         ]
@@ -192,7 +192,8 @@ def _wanted_size(claim: Claim) -> int:
     return _bytes(requests)
 
 
-def _capacity(volume: RawObject) -> int:
+def capacity_of(volume: RawObject) -> int:
+    """Bytes that a volume holds."""
     return _bytes((volume.get("spec") or {}).get("capacity") or {})
 
 
@@ -224,7 +225,7 @@ def suits(volume: RawObject, claim: RawObject) -> bool:
         and (has.get("storageClassName") or "") == (wants.get("storageClassName") or "")
         and _covers(has.get("accessModes") or (), wants.get("accessModes") or ())
         and has.get("volumeMode", "Filesystem") == wants.get("volumeMode", "Filesystem")
-        and _capacity(volume) >= _bytes((wants.get("resources") or {}).get("requests") or {})
+        and capacity_of(volume) >= _bytes((wants.get("resources") or {}).get("requests") or {})
         and _is_selected(wants.get("selector"), volume)
     )
 

@@ -12,6 +12,7 @@ from karpy.sim.workloads.deployments import Deployments
 from karpy.sim.workloads.jobs import Jobs
 from karpy.sim.workloads.replicasets import ReplicaSets
 from karpy.sim.workloads.statefulsets import StatefulSets
+from karpy.sim.workloads.volumes import EphemeralVolumes, VolumeBinder
 
 __all__ = ["workload_controllers"]
 
@@ -19,5 +20,15 @@ __all__ = ["workload_controllers"]
 def workload_controllers(kube: KubeClient, clock: Clock, cache: ClusterCache) -> tuple[Controller, ...]:
     """One controller of each kind, sharing the cache."""
     return tuple(
-        make(kube, clock, cache) for make in (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, Budgets)
+        make(kube, clock, cache)
+        for make in (
+            Deployments,
+            ReplicaSets,
+            StatefulSets,
+            DaemonSets,
+            Jobs,
+            Budgets,
+            VolumeBinder,
+            EphemeralVolumes,
+        )
     )

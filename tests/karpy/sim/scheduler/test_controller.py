@@ -178,9 +178,7 @@ def test_a_polite_pod_waits_however_important() -> None:
 
 def test_a_pod_that_asks_for_something_else_is_tried_again_soon() -> None:
     world = world_with_nodes(1)
-    world.api.patch(
-        kinds.NODE, "node-1", {"spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}}
-    )
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}})
     world.apply([bare_pod("a")])
     world.run(30)
     assert node_of(world, "a") == ""
