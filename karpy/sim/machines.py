@@ -44,6 +44,16 @@ class Machine:
     gone_at: float | None = None
     is_dead: bool = False
     """It runs and costs, but its kubelet does not answer any more."""
+    joins: bool = True
+    """Whether its kubelet ever registers."""
+    memory_factor: float = 1.0
+    """How much of the memory that its type promises is there."""
+    late_resources_s: Mapping[str, float] = attrs.field(factory=dict)
+    """Seconds after joining until an extended resource appears."""
+    dies_at: float | None = None
+    """When its kubelet falls silent."""
+    returns_at: float | None = None
+    """When a kubelet that fell silent answers again."""
 
     @property
     def offering_key(self) -> OfferingKey:
