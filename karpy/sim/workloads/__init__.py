@@ -7,6 +7,7 @@ from karpy.controllers.base import Controller
 from karpy.kube.client import KubeClient
 from karpy.sim.cache import ClusterCache
 from karpy.sim.workloads.budgets import Budgets
+from karpy.sim.workloads.cronjobs import CronJobs
 from karpy.sim.workloads.daemonsets import DaemonSets
 from karpy.sim.workloads.deployments import Deployments
 from karpy.sim.workloads.jobs import Jobs
@@ -27,6 +28,7 @@ def workload_controllers(kube: KubeClient, clock: Clock, cache: ClusterCache) ->
             StatefulSets,
             DaemonSets,
             Jobs,
+            CronJobs,
             Budgets,
             VolumeBinder,
             EphemeralVolumes,
