@@ -26,8 +26,10 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
 from karpy.sim.generic import GenericModel
-from karpy.sim.machines import Bill, Machine, Machines, OfferingKey
+from karpy.sim.machines import Bill, Machine, Machines
 from karpy.sim.market import Market
+from karpy.sim.weather import Weather
+from karpy.sim.where import OfferingKey
 from karpy.taints import UNREGISTERED, merge_taints
 
 __all__ = ["SimCloud", "Timing", "create_provider"]
@@ -53,13 +55,20 @@ class SimCloud:
     name = "sim"
 
     def __init__(
-        self, models: Sequence[CloudModel], clock: Clock, seed: int = 0, *, timing: Timing | None = None
+        self,
+        models: Sequence[CloudModel],
+        clock: Clock,
+        seed: int = 0,
+        *,
+        timing: Timing | None = None,
+        weather: Weather | None = None,
     ) -> None:
         self._models = tuple(models)
         self._model_of = {(kind.group, kind.kind): model for model in models for kind in model.node_classes}
         self._clock = clock
         self._random = random.Random(f"cloud/{seed}")
         self._timing = timing or Timing()
+        self.weather = weather or Weather.calm()
         self._machines = Machines()
         self._bill = Bill(clock.now())
         self._lock = threading.RLock()

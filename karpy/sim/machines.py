@@ -12,12 +12,11 @@ import attrs
 
 from karpy.cloud.instancetype import InstanceType, Offering, Price
 from karpy.cloud.provider import Instance
+from karpy.sim.where import OfferingKey
 from karpy.taints import Taint
 
-__all__ = ["Bill", "Machine", "Machines", "OfferingKey"]
+__all__ = ["Bill", "Machine", "Machines"]
 
-OfferingKey = tuple[str, str, str]
-"""Instance type, zone, capacity type."""
 
 HOUR_S = 3600.0
 
@@ -44,6 +43,14 @@ class Machine:
     gone_at: float | None = None
     is_dead: bool = False
     """It runs and costs, but its kubelet does not answer any more."""
+    joins: bool = True
+    """Whether its kubelet ever registers."""
+    memory_factor: float = 1.0
+    """How much of the memory that its type promises is there."""
+    late_resources_s: Mapping[str, float] = attrs.field(factory=dict)
+    """Seconds after joining until an extended resource appears."""
+    dies_at: float | None = None
+    """When its kubelet falls silent."""
 
     @property
     def offering_key(self) -> OfferingKey:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, current_price
-from karpy.sim.machines import OfferingKey
+from karpy.sim.where import OfferingKey
 
 __all__ = ["Market"]
 
