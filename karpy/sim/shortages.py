@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from karpy.sim.terse import Terse, amount, share
-from karpy.sim.where import Where
+from karpy.sim.where import OfferingKey, Where
 
-__all__ = ["Shortage"]
+__all__ = ["Shortage", "Stock"]
 
 
 @attrs.frozen(repr=False)
@@ -37,3 +39,27 @@ class Shortage(Terse):
         if not self.period_s:
             return True
         return (at_s - self.from_s + self.phase_s) % self.period_s < self.duty * self.period_s
+
+
+class Stock:
+    """What is there to be had: all but the shortages of a plan, and those that somebody has begun."""
+
+    def __init__(self, shortages: Sequence[Shortage] = ()) -> None:
+        self._planned = tuple(shortages)
+        self._sold_out: dict[Where, None] = {}
+
+    def has(self, key: OfferingKey, at_s: float) -> bool:
+        if any(key in where for where in self._sold_out):
+            return False
+        return not any(shortage.holds(at_s) and key in shortage.where for shortage in self._planned)
+
+    def sell_out(self, where: Where) -> None:
+        self._sold_out[where] = None
+
+    def restock(self, where: Where) -> None:
+        """End what was begun with just these words."""
+        self._sold_out.pop(where, None)
+
+    def clear_up(self) -> None:
+        """Forget the plan."""
+        self._planned = ()

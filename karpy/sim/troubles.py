@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
+import random
+from collections.abc import Mapping, Sequence
 
 import attrs
 
+from karpy.errors import CreateFailed, InsufficientCapacity, NodeClassNotReady, ProviderError
 from karpy.sim.terse import Terse, amount, kind_of, share
 
-__all__ = ["Trouble", "TroubleKind"]
+__all__ = ["Trouble", "TroubleKind", "Troubles", "refusal_of", "timed_out"]
 
 
 class TroubleKind(enum.StrEnum):
@@ -53,3 +56,45 @@ class Trouble(Terse):
     by: float = attrs.field(
         default=attrs.Factory(lambda self: _USUAL_BY.get(self.kind, 0.0), takes_self=True), validator=amount
     )
+
+
+class Troubles:
+    """What goes wrong with which launch. Each launch and kind is drawn by itself, so that one kind less changes no other."""
+
+    def __init__(self, troubles: Sequence[Trouble] = (), seed: int = 0) -> None:
+        self._troubles = tuple(troubles)
+        self._seed = seed
+
+    def of(self, launch: int) -> Mapping[TroubleKind, float]:
+        """What goes wrong with the launch of this number, and by how much."""
+        return {trouble.kind: trouble.by for trouble in self._troubles if self._strikes(trouble, launch)}
+
+    def clear_up(self) -> None:
+        """From now on nothing goes wrong."""
+        self._troubles = ()
+
+    def _strikes(self, trouble: Trouble, launch: int) -> bool:
+        if launch in trouble.launches:
+            return True
+        return trouble.share > 0 and self._chance(trouble.kind, launch) < trouble.share
+
+    def _chance(self, kind: TroubleKind, launch: int) -> float:
+        return random.Random(f"trouble/{self._seed}/{kind.value}/{launch}").random()
+
+
+def timed_out() -> ProviderError:
+    """No answer came in time; nobody can tell whether the call took effect."""
+    return ProviderError("the cloud did not answer in time")
+
+
+def refusal_of(troubles: Mapping[TroubleKind, float]) -> ProviderError | None:
+    """The error of a launch that does not take place; None when it does."""
+    if TroubleKind.NO_CAPACITY in troubles:
+        return InsufficientCapacity("InsufficientInstanceCapacity: there is none of what was asked for")
+    if TroubleKind.FAILS in troubles:
+        return CreateFailed("the instance could not be configured", "LaunchFailed")
+    if TroubleKind.NOT_READY in troubles:
+        return NodeClassNotReady("what the node class refers to is gone")
+    if TroubleKind.ERROR in troubles:
+        return ProviderError("InternalError: an internal error has occurred")
+    return timed_out() if TroubleKind.TIMEOUT in troubles else None

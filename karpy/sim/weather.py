@@ -20,15 +20,15 @@ from karpy.sim.notices import Delivery
 from karpy.sim.prices import PriceChange, PriceWalk
 from karpy.sim.quotas import Quota
 from karpy.sim.shortages import Shortage
-from karpy.sim.terse import Span, Terse, at_least_one, span, unusual
-from karpy.sim.throttles import ARM_LIMITS, EC2_LIMITS, Call, Throttle
+from karpy.sim.terse import Span, Terse, amount, at_least_one, span, unusual
+from karpy.sim.throttles import ARM_LIMITS, EC2_LIMITS, CloudCall, Throttle
 from karpy.sim.troubles import Trouble, TroubleKind
 from karpy.sim.where import Where
 
 __all__ = [
     "ARM_LIMITS",
     "EC2_LIMITS",
-    "Call",
+    "CloudCall",
     "Delivery",
     "Hazard",
     "Mishap",
@@ -64,6 +64,8 @@ class Weather(Terse):
     delivery: Delivery = Delivery()
     read_lag_s: Span = attrs.field(default=(0.0, 0.0), validator=span)
     """How old is what ``get`` and ``list`` tell of a machine; drawn for each machine."""
+    lasts_s: float | None = attrs.field(default=None, validator=attrs.validators.optional(amount))
+    """From when on it is calm; None: never. What has been announced still comes, and prices keep moving."""
 
     @classmethod
     def calm(cls) -> Weather:

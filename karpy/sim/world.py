@@ -20,6 +20,7 @@ from karpy.kube.crds import core_crds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import describe
 from karpy.objects.watchevent import WatchEvent
+from karpy.sim.agenda import CloudEvents
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.cache import ClusterCache
 from karpy.sim.clock import DEFAULT_START, VirtualClock
@@ -32,6 +33,7 @@ from karpy.sim.machines import Machine
 from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
 from karpy.sim.podremoval import PodGarbage, TaintEviction
 from karpy.sim.scheduler import Scheduler
+from karpy.sim.weather import Weather
 from karpy.sim.workloads import workload_controllers
 
 __all__ = ["Autoscaler", "World"]
@@ -61,7 +63,8 @@ class Autoscaler(Protocol):
 class World:
     """One simulated cluster on its own time.
 
-    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``actors=False`` leaves the
+    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``weather``: what they do to
+    their customers (see `karpy.sim.weather`). ``actors=False`` leaves the
     API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the renewal of
     their leases every ten seconds; without it an idle world has nothing to do.
     """
@@ -73,6 +76,7 @@ class World:
         *,
         start: float = DEFAULT_START,
         timing: Timing | None = None,
+        weather: Weather | None = None,
         heartbeats: bool = False,
         actors: bool = True,
     ) -> None:
@@ -81,7 +85,7 @@ class World:
         self.clock = VirtualClock(start)
         self.api = ApiServer(self.clock, seed)
         self.loop = Loop(self.api, self.clock, seed)
-        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing)
+        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)
         self.actors = self._populate(heartbeats=heartbeats) if actors else ()
@@ -108,6 +112,7 @@ class World:
             loop.wake(kubelets, kubelets.take(machine))
 
         self.cloud.subscribe(tell)
+        CloudEvents(self.cloud, clock).join(loop)
         return actors
 
     # Who else takes part

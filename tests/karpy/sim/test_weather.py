@@ -84,7 +84,7 @@ def test_a_shrinker_finds_the_one_thing_that_matters() -> None:
         (lambda: Weather(tries=0), "Weather.tries: 0 is no value for it (accepted: one or more)"),
         (lambda: Weather(read_lag_s=(5, 1)), "Weather.read_lag_s: a list is no value for it (accepted: two numbers"),
         (lambda: PriceWalk(every_s=0), "PriceWalk.every_s: 0 is no value for it (accepted: more than zero)"),
-        (lambda: vocabulary.Throttle(("make",), 1, 1.0), "Call: there is no 'make' (accepted: create, delete"),
+        (lambda: vocabulary.Throttle(("make",), 1, 1.0), "CloudCall: there is no 'make' (accepted: create, delete"),
     ],
 )
 def test_what_it_cannot_mean_is_refused_by_name(make: Any, complaint: str) -> None:
