@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from karpy import labels
 from karpy.clock import Clock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Price
 from karpy.cloud.model import CloudModel, load_models
@@ -176,17 +175,7 @@ class SimCloud:
     def add_machine(self, instance_type: str, zone: str, node_class: RawNodeClass, name: str = "") -> Instance:
         """Launch an on-demand machine that no claim asked for, like one of a managed node group; ``name`` is its node's."""
         with self._moment() as now:
-            region, model = self._region, self._model(node_class)
-            catalog = region.shop.catalog(model, region.since_began(now))
-            choice = next(each for each in catalog if each.name == instance_type)
-            offering = next(
-                each for each in choice.offerings if (each.zone, each.capacity_type) == (zone, labels.ON_DEMAND)
-            )
-            machine = region.assemble(model, NodeClaim(name=""), (choice, offering), now)
-            machine.taints = ()
-            machine.node_name = name or machine.node_name or f"node-{machine.serial}"
-            region.center.launch(machine)
-            return machine.instance()
+            return self._region.add(self._model(node_class), instance_type, zone, name, now).instance()
 
     def befall(self, provider_id: str, kind: MishapKind | str, notice_s: float = NOTICE_S) -> None:
         """Let something happen to a machine now. Of what cannot happen to it nothing comes: only spot is interrupted."""

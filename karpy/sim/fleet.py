@@ -9,7 +9,7 @@ import attrs
 from karpy.cloud.instancetype import InstanceType, Offering, offerings_for
 from karpy.errors import InsufficientCapacity
 from karpy.requirements import Requirements
-from karpy.sim.where import OfferingKey
+from karpy.sim.where import OfferingKey, key_of
 
 __all__ = ["NO_STOCK", "FleetAnswer", "Refusal", "order"]
 
@@ -65,5 +65,5 @@ def order(
         code = refuses(choice, offering)
         if not code:
             return FleetAnswer(claim, len(offers), (choice, offering), tuple(refusals))
-        refusals.append(Refusal((choice.name, offering.zone, offering.capacity_type), offering, code))
+        refusals.append(Refusal(key_of(choice, offering), offering, code))
     return FleetAnswer(claim, len(offers), None, tuple(refusals))

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from karpy import labels
 from karpy.cloud.instancetype import InstanceType, Offering, Price
 from karpy.cloud.model import CloudModel
 from karpy.objects.nodeclaim import NodeClaim
@@ -20,7 +21,7 @@ from karpy.sim.throttles import Limiter
 from karpy.sim.timing import Timing
 from karpy.sim.troubles import TroubleKind, Troubles, refusal_of, timed_out
 from karpy.sim.weather import Mishap, Stray, Weather
-from karpy.sim.where import OfferingKey
+from karpy.sim.where import OfferingKey, key_of
 
 __all__ = ["Region"]
 
@@ -69,21 +70,36 @@ class Region:
             ProviderError: it cannot be, or nobody can tell whether it was.
         """
         self._orders += 1
-        troubles = self._troubles.of(self._orders)
+        answer = self.shop.order(claim, choices, self.since_began(now))
+        troubles = self._troubles.of(self._orders, key_of(*answer.bought)) if answer.bought else {}
         refusal = refusal_of(troubles)
         if refusal is not None:
             raise refusal
-        answer = self.shop.order(claim, choices, self.since_began(now))
         self.answers.append(answer)
         if answer.bought is None:
             raise answer.error()
-        machine = self.assemble(model, claim, answer.bought, now, troubles)
+        machine = self._assemble(model, claim, answer.bought, now, troubles)
         self.center.launch(machine)
+        if TroubleKind.ENDS_EARLY in troubles:
+            self.agenda.plan(now + troubles[TroubleKind.ENDS_EARLY], partial(self.center.end, machine))
         if TroubleKind.ANSWER_LOST in troubles:
             raise timed_out()
         return machine
 
-    def assemble(
+    def add(self, model: CloudModel, instance_type: str, zone: str, name: str, now: float) -> Machine:
+        """Launch an on-demand machine that nobody claims, whose node has this name or one made up.
+
+        Raises:
+            InvalidObject: there is no such machine.
+        """
+        bought = self.shop.offering(model, (instance_type, zone, labels.ON_DEMAND), self.since_began(now))
+        machine = self._assemble(model, NodeClaim(name=""), bought, now)
+        machine.taints = ()
+        machine.node_name = name or machine.node_name or f"node-{machine.serial}"
+        self.center.launch(machine)
+        return machine
+
+    def _assemble(
         self,
         model: CloudModel,
         claim: NodeClaim,
@@ -97,9 +113,7 @@ class Region:
         if self.stillborn:
             self.stillborn -= 1
             wrong[TroubleKind.NEVER_JOINS] = 0.0
-        choice, offering = bought
-        key = (choice.name, offering.zone, offering.capacity_type)
-        price = self.shop.price(model.name, key, self.since_began(now))
+        price = self.shop.price(model.name, key_of(*bought), self.since_began(now))
         return self._assembly.machine(self.launches, model, claim, bought, price, wrong, now)
 
     # Prices
@@ -156,6 +170,6 @@ class Region:
             return
         model, choice, offering = found
         claim = NodeClaim(name=f"lost-{self.launches + 1}" if stray.is_ours else "")
-        machine = self.assemble(model, claim, (choice, offering), at, {TroubleKind.NEVER_JOINS: 0.0})
+        machine = self._assemble(model, claim, (choice, offering), at, {TroubleKind.NEVER_JOINS: 0.0})
         machine.node_name = machine.node_name or f"node-{machine.serial}"
         self.center.launch(machine)

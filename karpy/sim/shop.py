@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, as_bought
 from karpy.cloud.model import CloudModel
+from karpy.errors import InvalidObject
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.sim.fleet import NO_STOCK, FleetAnswer, order
 from karpy.sim.market import Market
@@ -13,7 +14,7 @@ from karpy.sim.prices import Prices
 from karpy.sim.quotas import Quotas
 from karpy.sim.shortages import Stock
 from karpy.sim.weather import Weather
-from karpy.sim.where import OfferingKey, Where
+from karpy.sim.where import OfferingKey, Where, key_of
 
 __all__ = ["Shop"]
 
@@ -44,7 +45,7 @@ class Shop:
         """The cheapest offering that the claim allows and that can be had. The others are remembered as unavailable."""
 
         def refuses(choice: InstanceType, offering: Offering) -> str:
-            key = (choice.name, offering.zone, offering.capacity_type)
+            key = key_of(choice, offering)
             if not self.stock.has(key, at_s):
                 return NO_STOCK
             return self.quotas.refusal(key, as_bought(choice, offering).capacity)
@@ -54,6 +55,22 @@ class Shop:
             self._market.remember_shortage(refusal.key, at_s)
         return answer
 
+    def offering(self, model: CloudModel, key: OfferingKey, at_s: float) -> tuple[InstanceType, Offering]:
+        """What is sold by this key.
+
+        Raises:
+            InvalidObject: nothing.
+        """
+        choice = self.catalog(model, at_s).by_name(key[0])
+        offerings = choice.offerings if choice is not None else ()
+        found = next((each for each in offerings if choice is not None and key_of(choice, each) == key), None)
+        if choice is None or found is None:
+            sold = sorted({f"{each.zone} {each.capacity_type}" for each in offerings})
+            raise InvalidObject(
+                f"{model.name} does not sell {key[0]!r} in {key[1]!r} as {key[2]}", accepted=", ".join(sold)
+            )
+        return choice, found
+
     def cheapest(self, where: Where, at_s: float) -> tuple[CloudModel, InstanceType, Offering] | None:
         """The cheapest of these offerings that the first model has which sells any."""
         for model in self._models:
@@ -61,7 +78,7 @@ class Shop:
                 (offering.sort_price, choice.name, offering.zone, choice, offering)
                 for choice in self.catalog(model, at_s)
                 for offering in choice.offerings
-                if (choice.name, offering.zone, offering.capacity_type) in where
+                if key_of(choice, offering) in where
             ]
             if found:
                 *_, choice, offering = min(found, key=lambda each: each[:3])

@@ -10,6 +10,7 @@ import attrs
 
 from karpy.errors import CreateFailed, InsufficientCapacity, NodeClassNotReady, ProviderError
 from karpy.sim.terse import Terse, amount, kind_of, share
+from karpy.sim.where import OfferingKey, Where
 
 __all__ = ["Trouble", "TroubleKind", "Troubles", "refusal_of", "timed_out"]
 
@@ -31,6 +32,8 @@ class TroubleKind(enum.StrEnum):
     """The machine is launched, and no answer comes."""
     SLOW = "slow"
     """The machine takes ``by`` seconds longer to join."""
+    ENDS_EARLY = "ends-early"
+    """The machine is launched, and ends by itself after ``by`` seconds."""
     NEVER_JOINS = "never-joins"
     """The machine runs, and costs, but its kubelet never registers."""
     LESS_MEMORY = "less-memory"
@@ -43,7 +46,12 @@ def _trouble_kind(word: str) -> TroubleKind:
     return kind_of(TroubleKind, word)
 
 
-_USUAL_BY = {TroubleKind.SLOW: 600.0, TroubleKind.LESS_MEMORY: 0.05, TroubleKind.LATE_RESOURCES: 120.0}
+_USUAL_BY = {
+    TroubleKind.SLOW: 600.0,
+    TroubleKind.ENDS_EARLY: 10.0,
+    TroubleKind.LESS_MEMORY: 0.05,
+    TroubleKind.LATE_RESOURCES: 120.0,
+}
 
 
 @attrs.frozen(repr=False)
@@ -56,6 +64,8 @@ class Trouble(Terse):
     by: float = attrs.field(
         default=attrs.Factory(lambda self: _USUAL_BY.get(self.kind, 0.0), takes_self=True), validator=amount
     )
+    where: Where = Where()
+    """Only if one of these offerings is what would be launched."""
 
 
 class Troubles:
@@ -65,9 +75,13 @@ class Troubles:
         self._troubles = tuple(troubles)
         self._seed = seed
 
-    def of(self, launch: int) -> Mapping[TroubleKind, float]:
-        """What goes wrong with the launch of this number, and by how much."""
-        return {trouble.kind: trouble.by for trouble in self._troubles if self._strikes(trouble, launch)}
+    def of(self, launch: int, key: OfferingKey) -> Mapping[TroubleKind, float]:
+        """What goes wrong with the launch of this number, which is of this offering, and by how much."""
+        return {
+            trouble.kind: trouble.by
+            for trouble in self._troubles
+            if key in trouble.where and self._strikes(trouble, launch)
+        }
 
     def clear_up(self) -> None:
         """From now on nothing goes wrong."""

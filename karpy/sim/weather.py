@@ -74,11 +74,13 @@ class Weather(Terse):
 
     @property
     def is_calm(self) -> bool:
-        return not unusual(self)
+        """Whether nothing is in it, however long it lasts."""
+        return not self._groups
 
     def simpler(self) -> Iterator[Weather]:
-        """Every weather with one thing less, the largest steps first: without a whole group, then without one of its members."""
-        groups = unusual(self)
+        """Every weather with one thing less, the largest steps first: without a whole group, then without one of its members,
+        at last with all of it for half as long."""
+        groups = self._groups
         calm = Weather()
         for name in groups:
             yield self._with(name, getattr(calm, name))
@@ -88,6 +90,12 @@ class Weather(Terse):
                 continue
             for index in range(len(members)):
                 yield self._with(name, members[:index] + members[index + 1 :])
+        if groups and self.lasts_s is not None and self.lasts_s >= 2:
+            yield self._with("lasts_s", float(self.lasts_s // 2))
+
+    @property
+    def _groups(self) -> list[str]:
+        return [name for name in unusual(self) if name != "lasts_s"]
 
     def _with(self, name: str, value: Any) -> Weather:
         changes: dict[str, Any] = {name: value}

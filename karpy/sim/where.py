@@ -7,12 +7,17 @@ from fnmatch import fnmatchcase
 
 import attrs
 
+from karpy.cloud.instancetype import InstanceType, Offering
 from karpy.sim.terse import Terse
 
-__all__ = ["OfferingKey", "Where", "matches"]
+__all__ = ["OfferingKey", "Where", "key_of", "matches"]
 
 OfferingKey = tuple[str, str, str]
 """Instance type, zone, capacity type."""
+
+
+def key_of(instance_type: InstanceType, offering: Offering) -> OfferingKey:
+    return instance_type.name, offering.zone, offering.capacity_type
 
 
 @attrs.frozen(repr=False)

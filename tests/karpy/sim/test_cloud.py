@@ -9,6 +9,7 @@ from karpy.cloud.provider import CloudProvider, Defaulting, ProviderContext
 from karpy.errors import (
     CreateFailed,
     InsufficientCapacity,
+    InvalidObject,
     NodeClaimNotFound,
     NodeClassNotReady,
     ProviderError,
@@ -315,6 +316,25 @@ def test_machines_carry_what_is_wrong_with_them() -> None:
     assert (silent.joins, silent.joins_at) == (False, float("inf"))
     assert small.memory_factor == pytest.approx(0.9)
     assert (sound.joins, sound.joins_at, sound.memory_factor) == (True, sound.created + 1.0, 1.0)
+
+
+def test_machines_of_a_zone_may_end_before_they_join() -> None:
+    """As when a zone takes orders and then cannot start what was ordered."""
+    it = Setup(weather=Weather(troubles=(Trouble("ends-early", share=1.0, where=Where(zone="sim-1a")),)))
+    ours = it.create("a"), it.create("b", Requirement.in_(labels.ZONE, "sim-1b"))
+    it.clock.advance(10)
+    assert [it.cloud.get(provider_id).is_terminating for provider_id in ours] == [True, False]
+    it.clock.advance(5)
+    assert [machine.provider_id for machine in it.cloud.machines] == [ours[1]]
+
+
+def test_what_is_not_sold_cannot_be_added() -> None:
+    with pytest.raises(
+        InvalidObject, match=r"generic does not sell 'c-1x-amd64' in 'mars' as on-demand \(accepted: sim-1a"
+    ):
+        Setup().cloud.add_machine("c-1x-amd64", "mars", NODE_CLASS)
+    with pytest.raises(InvalidObject, match="generic does not sell 'x'"):
+        Setup().cloud.add_machine("x", "sim-1a", NODE_CLASS)
 
 
 def test_extended_resources_may_be_late() -> None:

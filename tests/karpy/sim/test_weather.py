@@ -64,6 +64,12 @@ def test_it_can_be_made_simpler_until_it_is_calm() -> None:
     assert not list(current.simpler())
 
 
+def test_a_shorter_one_is_simpler_and_a_longer_one_is_not() -> None:
+    weather = Weather(tries=2, lasts_s=100.0)
+    assert list(weather.simpler()) == [Weather(lasts_s=100.0), Weather(tries=2, lasts_s=50.0)]
+    assert Weather(lasts_s=100.0).is_calm
+
+
 def test_a_shrinker_finds_the_one_thing_that_matters() -> None:
     def fails(weather: Weather) -> bool:
         return any(trouble.kind == "less-memory" for trouble in weather.troubles)
