@@ -11,7 +11,7 @@ from karpy.objects.pod import Pod
 from karpy.resources import total
 from karpy.scheduling.classes import PodClass
 
-__all__ = ["Lot", "gathered"]
+__all__ = ["Lot", "gathered", "in_single_file"]
 
 
 class Lot:
@@ -61,3 +61,14 @@ def gathered(lots: Iterable[Lot], gathers: Callable[[Lot], bool]) -> Iterator[tu
         alike = (found.constraints, found.selected_by) if gathers(lot) and not found.attachments else lot
         companions.setdefault(alike, []).append(lot)
     return iter(map(tuple, companions.values()))
+
+
+def in_single_file(lots: Iterable[Lot]) -> list[Lot]:
+    """The same pods one after another, each exactly where its size and age put it: only neighbours that are alike stay one lot."""
+    found = [(lot.pod_class.order_of(pod), number, pod, lot.pod_class) for number, lot in enumerate(lots) for pod in lot.pods]
+    found.sort(key=lambda entry: entry[:2])
+    return [
+        Lot(neighbours[0][3], [entry[2] for entry in neighbours])
+        for _, group in itertools.groupby(found, key=lambda entry: entry[1])
+        if (neighbours := list(group))
+    ]

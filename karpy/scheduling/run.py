@@ -25,7 +25,7 @@ from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.defaultspread import DefaultSpread
 from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.limits import remaining_limits, within
-from karpy.scheduling.lots import Lot, gathered
+from karpy.scheduling.lots import Lot, gathered, in_single_file
 from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.packing import Packing
@@ -126,6 +126,8 @@ class Run:
     def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
         waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
+        if self.policy.packing is Packing.KARPENTER:
+            waiting = in_single_file(waiting)
         while waiting:
             before = sum(map(len, waiting))
             self._place_round(waiting)
