@@ -13,7 +13,7 @@ from karpy import labels
 from karpy.cloud.instancetype import Catalog, InstanceType, Offering
 from karpy.errors import InvalidObject
 from karpy.objects.pod import Pod
-from karpy.requirements import Requirement, Requirements
+from karpy.requirements import NEGATIVE, Requirement, Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.scheduling.plan import Launch, Plan, PricedType
 from karpy.state.snapshot import NodeView, Snapshot
@@ -126,10 +126,11 @@ def _room(
         yield f"{instance_type.name} does not hold {asked}"
     if not snapshot.daemon_sets:
         return
-    # What only pods asked for is left out: karpy does not count the daemons that come because of it (a known fault, see the tests
-    # of daemons).
     template, own = launch.pool.template_requirements, instance_type.requirements
-    known = Requirements(r for r in launch.requirements.values() if r.key in template or r.key in own)
+    # A label that pods only do not want, or not with some values, is not put on the node for their sake.
+    known = Requirements(
+        r for r in launch.requirements.values() if r.key in template or r.key in own or r.operator not in NEGATIVE
+    )
     for offering in offerings:
         daemons = list(_daemons(snapshot, launch, _Layers((known, own, offering.requirements))))
         needed = asked + total(daemon.requests for daemon in daemons)

@@ -17,7 +17,7 @@ from karpy.cloud.instancetype import Catalog, Price
 from karpy.labels import LabelSpec
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
-from karpy.requirements import Requirement, Requirements
+from karpy.requirements import NEGATIVE, Requirement, Requirements
 from karpy.resources import NODES, Resources
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
@@ -66,6 +66,14 @@ class Shape:
         self._narrowed: dict[tuple[str, int], Shape] = {}
         self._domains: dict[str, int] = {}
         self._order: PriceOrder | None = None
+
+    @property
+    def labelled(self) -> Requirements:
+        """The requirements on labels that such a node has: without those that pods only do not want."""
+        has = self.template.has
+        if all(map(has, self.requirements)):
+            return self.requirements
+        return Requirements(requirement for key, requirement in self.requirements.items() if has(key))
 
     @property
     def order(self) -> PriceOrder:
@@ -121,7 +129,7 @@ class Shape:
         if untolerated(self.template.taints, constraints.tolerations) is not None:
             return
         for wanted in constraints.node_alternatives:
-            if self.requirements.compatible(wanted, self.template.labels.well_known) is None:
+            if self.template.defines(wanted) and self.requirements.intersects(wanted) is None:
                 joined = self.template.shape(self.requirements & wanted)
                 if joined.mask:
                     yield joined
@@ -156,6 +164,14 @@ class Template:
         )
         self.base = self.shape(self.requirements)
         self.starts: tuple[Shape, ...] = (self.base,) if self.reservations is None else self._reserved_first()
+
+    def has(self, key: str) -> bool:
+        """Whether a new node has this label, or may have: the pool or a type gives it. What pods ask for gives none."""
+        return key in self.requirements or key in self.labels.well_known
+
+    def defines(self, wanted: Requirements) -> bool:
+        """Whether a new node has all labels of which ``wanted`` asks for certain values."""
+        return all(self.has(key) or requirement.operator in NEGATIVE for key, requirement in wanted.items())
 
     def _reserved_first(self) -> tuple[Shape, ...]:
         """A new machine either takes a reservation, or is one that does not touch any."""

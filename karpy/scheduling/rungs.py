@@ -21,6 +21,9 @@ _MOST_OPTIONS = 64
 """How many combinations of domains are tried for one pod on one machine, when terms on several keys leave many open."""
 
 
+_NEED_A_DOMAIN = frozenset((GroupKind.SPREAD, GroupKind.AFFINITY))
+"""What such a term asks for cannot be had on a machine without the label."""
+
 Likeness = tuple[tuple[tuple[Group, bool], ...], tuple[HostPort, ...]]
 """What decides on single hosts: the hostname terms, each with whether such a pod counts itself, and the ports."""
 
@@ -114,6 +117,10 @@ class Rung:
         """How crowded the domains are, key by key, and what the machine is when it is settled there."""
         found: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
         for key, groups in zip(self._keys, self._by_key, strict=True):
+            if not shape.template.has(key):
+                if any(group.kind in _NEED_A_DOMAIN for group in groups):
+                    return []
+                continue  # a machine in no domain keeps nobody away from any
             found = [
                 ((*crowds, crowd), narrowed)
                 for crowds, held in found[:_MOST_OPTIONS]
@@ -161,8 +168,11 @@ class Rung:
         """The terms that leave a new machine of this shape no place, each with its counts."""
         found = [group for group in self.host_groups if not group.allows_host(None, self.itself[group])]
         for group in self._zonal:
-            mask = group.domains.mask(shape.requirements.get(group.key))
-            if not group.allowed(self._pod_masks[group], mask, self.itself[group]):
+            mask = shape.domains_of(group.domains, group.key)
+            if not shape.template.has(group.key):
+                if group.kind in _NEED_A_DOMAIN:
+                    found.append(group)
+            elif not group.allowed(self._pod_masks[group], mask, self.itself[group]):
                 found.append(group)
         return [f"unsatisfiable topology constraint for {group.describe()}" for group in found]
 
@@ -173,7 +183,7 @@ class Rung:
         for group in self._zonal:
             bit = group.domains.index.get(labels.get(group.key, ""))
             if bit is None:
-                if group.kind in (GroupKind.SPREAD, GroupKind.AFFINITY):
+                if group.kind in _NEED_A_DOMAIN:
                     return False
             elif not group.allowed(self._pod_masks[group], 1 << bit, self.itself[group]):
                 return False
@@ -196,10 +206,11 @@ class Rung:
 
     def _counting(self, shape: Shape, well_known: frozenset[str]) -> Iterator[tuple[Group, int]]:
         """The groups that count a pod on such a machine, and its domains."""
+        labelled = shape.labelled
         for group in (*self._counted, *self._keeping):
-            if not group.is_host and shape.requirements.get(group.key) is None and group.key not in well_known:
+            if not group.is_host and not shape.template.has(group.key):
                 continue
-            if group.counts_node(shape.requirements, shape.template.taints, well_known):
+            if group.counts_node(labelled, shape.template.taints, well_known):
                 yield group, 0 if group.is_host else shape.domains_of(group.domains, group.key)
 
     def record_node(self, view: NodeView) -> None:

@@ -148,18 +148,26 @@ def test_a_type_that_does_not_hold_the_daemons_is_not_taken_though_the_pod_asks_
     assert nowhere.launches == ()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Shape.join lets a pod's `NotIn` define a label of the node, which a later pod then sets; daemons are chosen by the "
-    "template alone, so those that select on that label are not counted",
-)
-def test_a_label_that_pods_bring_to_a_node_brings_the_daemons_that_select_it() -> None:
+def test_a_label_that_pods_do_not_want_is_none_that_others_could_ask_for() -> None:
     """No pool defines ``team``, so a pod that wants one of its values goes nowhere, whoever comes before it."""
     picky = make_pod("picky", requests=ONE_CPU, spec=affinity(selector("team", "NotIn", "a")))
     setting = make_pod("setting", requests={"cpu": "500m"}, spec={"nodeSelector": {"team": "b"}})
     daemon = make_daemon_set(requests={"cpu": "3"}, spec={"nodeSelector": {"team": "b"}})
     plan = plan_of(make_nodepool(), daemon, picky, setting)
-    assert [launch.requests["cpu"] for launch in plan.launches] in ([1000], [4500])
+    assert [launch.pods for launch in plan.launches] == [("default/picky",)]
+    assert plan.launches[0].requests["cpu"] == 1000
+
+
+@pytest.mark.parametrize("wanted", [selector("team", "In", "b"), selector("team", "Exists")])
+def test_a_label_that_a_pool_leaves_open_is_one_that_pods_may_settle(wanted: dict[str, Any]) -> None:
+    """Daemons that could select on it count from the start."""
+    pool = make_nodepool(requirements=[selector("team", "Exists")])
+    picky = make_pod("picky", requests=ONE_CPU, spec=affinity(selector("team", "NotIn", "a")))
+    setting = make_pod("setting", requests={"cpu": "500m"}, spec=affinity(wanted))
+    daemon = make_daemon_set(requests={"cpu": "1"}, spec={"nodeSelector": {"team": "b"}})
+    plan = plan_of(pool, daemon, picky, setting)
+    assert [sorted(launch.pods) for launch in plan.launches] == [["default/picky", "default/setting"]]
+    assert plan.launches[0].requests["cpu"] == 2500
 
 
 # Daemons that run already
