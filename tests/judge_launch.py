@@ -8,11 +8,13 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
+import msgspec
 
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, InstanceType, Offering
 from karpy.errors import InvalidObject
 from karpy.objects.pod import Pod
+from karpy.objects.workloads import DaemonSet
 from karpy.requirements import NEGATIVE, Requirement, Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.scheduling.plan import Launch, Plan, PricedType
@@ -153,10 +155,15 @@ class _Layers:
 
 
 def _daemons(snapshot: Snapshot, launch: Launch, machine: _Layers) -> Iterator[Pod]:
-    """The daemons that the new node may come to run. What a daemon's pods are like is its template's to say."""
+    """The daemons that the new node may come to run: like the newest one that runs, but not bound to its host."""
     up = attrs.evolve(machine, parts=(*machine.parts, UP))
     for daemon_set in snapshot.daemon_sets:
         pod = daemon_set.to_pod()
+        there = [other for view in snapshot.nodes for other in view.pods if _is_of(other, daemon_set)]
+        if there:
+            newest = max(there, key=lambda other: (other.metadata.created, other.key))
+            spec = msgspec.structs.replace(newest.spec, affinity=pod.spec.affinity)
+            pod = msgspec.structs.replace(newest, spec=spec)
         if pod.spec.resource_claims:
             continue  # left out by rule: where its devices are is not known
         try:
@@ -164,6 +171,10 @@ def _daemons(snapshot: Snapshot, launch: Launch, machine: _Layers) -> Iterator[P
                 yield pod
         except InvalidObject:
             continue  # its controller cannot place it either
+
+
+def _is_of(pod: Pod, daemon_set: DaemonSet) -> bool:
+    return any(owner.controller and owner.uid == daemon_set.metadata.uid for owner in pod.metadata.owner_references)
 
 
 # What launches take together

@@ -64,7 +64,7 @@ class Run:
         after: Aftermath | None = None,
     ) -> None:
         """With ``after`` it is for pods that come when all that another solve planned is there."""
-        daemons = daemons_of(snapshot.daemon_sets)
+        daemons = daemons_of(snapshot.daemon_sets, snapshot.daemon_pods)
         self.snapshot = snapshot
         self.catalog = catalog
         self.policy = policy
