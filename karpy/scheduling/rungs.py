@@ -5,7 +5,9 @@ A rung is scratch of one solve and shared by all sizes of pods with these constr
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from karpy.scheduling.claims import Shape
@@ -55,6 +57,7 @@ class Rung:
         self._keys = tuple(dict.fromkeys(group.key for group in by_domain))
         self._by_key = tuple(tuple(group for group in by_domain if group.key == key) for key in self._keys)
         self._pod_masks = {group: group.domains.mask(constraints.strict.get(group.key)) for group in self._zonal}
+        self._elsewhere = _where_others_count(constraints, self._zonal)
         self._counted = tuple(group for group in selected_by if group.kind is not GroupKind.INVERSE)
         self._keeping = () if topology.is_empty else topology.inverse_of(constraints)
         self._settling = () if topology.is_empty else topology.anti_affinity_of(constraints)
@@ -134,8 +137,15 @@ class Rung:
         mask = -1
         for group in groups:
             if group in self.itself:
-                mask &= group.reach(self._pod_masks[group], self.itself[group])
+                mask &= self._reach(group)
         return mask
+
+    def _reach(self, group: Group) -> int:
+        """The domains where such a pod may go, as far as one group has a say."""
+        itself = self.itself[group]
+        if itself and group.populated & self._elsewhere.get(group, 0):
+            itself = False  # it is not the first of its kind, though others are only where another alternative leads
+        return group.reach(self._pod_masks[group], itself)
 
     def _choices(self, key: str, groups: Sequence[Group], shape: Shape) -> list[tuple[int, int]]:
         """Domains of one key to narrow a machine to, as masks: where fewest pods are first, each with how many there are."""
@@ -172,7 +182,7 @@ class Rung:
             if not shape.template.has(group.key):
                 if group.kind in _NEED_A_DOMAIN:
                     found.append(group)
-            elif not group.allowed(self._pod_masks[group], mask, self.itself[group]):
+            elif not self._reach(group) & mask:
                 found.append(group)
         return [f"unsatisfiable topology constraint for {group.describe()}" for group in found]
 
@@ -185,7 +195,7 @@ class Rung:
             if bit is None:
                 if group.kind in _NEED_A_DOMAIN:
                     return False
-            elif not group.allowed(self._pod_masks[group], 1 << bit, self.itself[group]):
+            elif not self._reach(group) >> bit & 1:
                 return False
         return True
 
@@ -224,6 +234,22 @@ class Rung:
                 bit = group.domains.index.get(view.labels.get(group.key, ""))
                 if bit is not None:
                     group.record(view.name, 1 << bit)
+
+
+def _where_others_count(constraints: Constraints, groups: Iterable[Group]) -> Mapping[Group, int]:
+    """For each affinity the domains that any alternative of the node affinity leads to, where there are several.
+
+    kube-scheduler knows all of them: it does not let a pod begin in one place when others of its kind are in another.
+    """
+    terms = (*constraints.passed_over, *constraints.terms)
+    if len(terms) == 1:
+        return {}
+    found = {}
+    for group in groups:
+        if group.kind is GroupKind.AFFINITY:
+            wanted = ((constraints.selected & term).get(group.key) for term in terms)
+            found[group] = functools.reduce(operator.or_, map(group.domains.mask, wanted))
+    return found
 
 
 def hosts_of(groups: Iterable[Group]) -> set[Host]:

@@ -122,12 +122,8 @@ class Group:
             return held > 0 or (counts_itself and not self.hosts)
         return held == 0
 
-    def allowed(self, pod_mask: int, node_mask: int, counts_itself: bool) -> int:
-        """The domains among ``node_mask`` where one more pod may go, when its own requirements leave it ``pod_mask``."""
-        return self.reach(pod_mask, counts_itself) & node_mask
-
     def reach(self, pod_mask: int, counts_itself: bool) -> int:
-        """All domains where one more pod may go, whatever node it is about."""
+        """The domains where one more pod may go, when its own requirements leave it ``pod_mask``."""
         if isinstance(self.term, SpreadTerm):
             return self._spread_reach(self.term, pod_mask, counts_itself)
         if self.kind is not GroupKind.AFFINITY:
