@@ -70,10 +70,8 @@ class Shape:
     @property
     def labelled(self) -> Requirements:
         """The requirements on labels that such a node has: without those that pods only do not want."""
-        has = self.template.has
-        if all(map(has, self.requirements)):
-            return self.requirements
-        return Requirements(requirement for key, requirement in self.requirements.items() if has(key))
+        keys = self.template.keys
+        return Requirements(requirement for key, requirement in self.requirements.items() if key in keys)
 
     @property
     def order(self) -> PriceOrder:
@@ -155,6 +153,8 @@ class Template:
         node_class = labels.node_class_label(pool.node_class.group, pool.node_class.kind)
         named = Requirement.in_(node_class, pool.node_class.name)
         self.requirements = pool.template_requirements & Requirements((named,))
+        self.keys = frozenset(self.requirements) | self.labels.well_known
+        """The labels that a new node has, or may have: the pool or a type gives them. What pods ask for gives none."""
         self.reservations = reservations if self.columns.reserved_offerings else None
         self._shapes: dict[Requirements, Shape] = {}
         self._rooms: dict[int, Mapping[str, int]] = {}
@@ -165,13 +165,9 @@ class Template:
         self.base = self.shape(self.requirements)
         self.starts: tuple[Shape, ...] = (self.base,) if self.reservations is None else self._reserved_first()
 
-    def has(self, key: str) -> bool:
-        """Whether a new node has this label, or may have: the pool or a type gives it. What pods ask for gives none."""
-        return key in self.requirements or key in self.labels.well_known
-
     def defines(self, wanted: Requirements) -> bool:
         """Whether a new node has all labels of which ``wanted`` asks for certain values."""
-        return all(self.has(key) or requirement.operator in NEGATIVE for key, requirement in wanted.items())
+        return all(key in self.keys or requirement.operator in NEGATIVE for key, requirement in wanted.items())
 
     def _reserved_first(self) -> tuple[Shape, ...]:
         """A new machine either takes a reservation, or is one that does not touch any."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.scheduling.claims import Shape
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.instances import bits
+from karpy.scheduling.ledger import Recorded, counting, is_open
 from karpy.scheduling.ports import HostPort
 from karpy.scheduling.topology import Group, GroupKind, Host, Topology
 from karpy.state.snapshot import NodeView
@@ -62,7 +63,7 @@ class Rung:
         self._keeping = () if topology.is_empty else topology.inverse_of(constraints)
         self._settling = () if topology.is_empty else topology.anti_affinity_of(constraints)
         self._options: dict[Shape, tuple[int, Options]] = {}
-        self._recorded: dict[Shape, tuple[tuple[Group, int], ...]] = {}
+        self._recorded: dict[Shape, tuple[tuple[Recorded, ...], tuple[Recorded, ...]]] = {}
         self.is_free = not deciding
         """No other pod matters to where such a pod goes."""
         self.is_uncounted = not deciding and not self._counted and not self._keeping
@@ -120,7 +121,7 @@ class Rung:
         """How crowded the domains are, key by key, and what the machine is when it is settled there."""
         found: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
         for key, groups in zip(self._keys, self._by_key, strict=True):
-            if not shape.template.has(key):
+            if key not in shape.template.keys:
                 if any(group.kind in _NEED_A_DOMAIN for group in groups):
                     return []
                 continue  # a machine in no domain keeps nobody away from any
@@ -143,7 +144,7 @@ class Rung:
     def _reach(self, group: Group) -> int:
         """The domains where such a pod may go, as far as one group has a say."""
         itself = self.itself[group]
-        if itself and group.populated & self._elsewhere.get(group, 0):
+        if itself and self._elsewhere and group.populated & self._elsewhere.get(group, 0):
             itself = False  # it is not the first of its kind, though others are only where another alternative leads
         return group.reach(self._pod_masks[group], itself)
 
@@ -179,7 +180,7 @@ class Rung:
         found = [group for group in self.host_groups if not group.allows_host(None, self.itself[group])]
         for group in self._zonal:
             mask = shape.domains_of(group.domains, group.key)
-            if not shape.template.has(group.key):
+            if group.key not in shape.template.keys:
                 if group.kind in _NEED_A_DOMAIN:
                     found.append(group)
             elif not self._reach(group) & mask:
@@ -206,22 +207,16 @@ class Rung:
 
     # After a placement
 
-    def record_claim(self, host: Host, shape: Shape, well_known: frozenset[str]) -> None:
-        """A pod was put on a machine of this shape."""
-        recorded = self._recorded.get(shape)
-        if recorded is None:
-            recorded = self._recorded[shape] = tuple(self._counting(shape, well_known))
-        for group, mask in recorded:
-            group.record(host, mask)
-
-    def _counting(self, shape: Shape, well_known: frozenset[str]) -> Iterator[tuple[Group, int]]:
-        """The groups that count a pod on such a machine, and its domains."""
-        labelled = shape.labelled
-        for group in (*self._counted, *self._keeping):
-            if not group.is_host and not shape.template.has(group.key):
-                continue
-            if group.counts_node(labelled, shape.template.taints, well_known):
-                yield group, 0 if group.is_host else shape.domains_of(group.domains, group.key)
+    def record_claim(self, host: Host, shape: Shape, well_known: frozenset[str], pods: int = 1) -> tuple[Recorded, ...]:
+        """So many pods were put on a machine of this shape. Returns what of it is open, as long as the machine is."""
+        known = self._recorded.get(shape)
+        if known is None:
+            recorded = tuple(counting((*self._counted, *self._keeping), shape, well_known))
+            known = self._recorded[shape] = (recorded, tuple(each for each in recorded if is_open(each, shape)))
+        for _ in range(pods):
+            for group, mask in known[0]:
+                group.record(host, mask)
+        return known[1]
 
     def record_node(self, view: NodeView) -> None:
         """A pod was put on a node that exists."""

@@ -151,8 +151,8 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
             if not count:
                 return False
             claim.spare = self._sizes.bin(claim.room)
-            for _ in range(0 if rung.is_uncounted else count * lot.unit):
-                rung.record_claim(number, shape, self._well_known)
+            if not rung.is_uncounted:
+                self._record(number, shape, rung, count * lot.unit)
             return True
         claim.settle()
         fit = claim.fit(lot.pod_class, options)
