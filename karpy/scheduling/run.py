@@ -104,6 +104,8 @@ class Run:
         self.open_nodes = OpenNodes(self.nodes)
         self.open_claims = self._open_claims()
         self.left_over: list[Lot] = []
+        self._others_matter = not self.topology.is_empty or any(t.reservations is not None for t in self.templates)
+        """Whether a place for one pod may make one for another that was refused."""
         self.refusals = Refusals(self.templates, self.remaining)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
         self._blank: dict[Hashable, Fit | None] = {}
@@ -132,7 +134,7 @@ class Run:
             before = sum(map(len, waiting))
             self._place_round(waiting)
             waiting = [lot for lot in waiting if lot]
-            if sum(map(len, waiting)) == before or self.topology.is_empty:
+            if sum(map(len, waiting)) == before or not self._others_matter:
                 break
         return waiting
 
