@@ -65,7 +65,9 @@ def gathered(lots: Iterable[Lot], gathers: Callable[[Lot], bool]) -> Iterator[tu
 
 def in_single_file(lots: Iterable[Lot]) -> list[Lot]:
     """The same pods one after another, each exactly where its size and age put it: only neighbours that are alike stay one lot."""
-    found = [(lot.pod_class.order_of(pod), number, pod, lot.pod_class) for number, lot in enumerate(lots) for pod in lot.pods]
+    found = [
+        (lot.pod_class.order_of(pod), number, pod, lot.pod_class) for number, lot in enumerate(lots) for pod in lot.pods
+    ]
     found.sort(key=lambda entry: entry[:2])
     return [
         Lot(neighbours[0][3], [entry[2] for entry in neighbours])

@@ -1,4 +1,4 @@
-"""Of each DaemonSet the newest pod: what the next one will be like, whatever a webhook or a vertical autoscaler made of the template."""
+"""Of each DaemonSet the newest pod: the next one will be like it, whatever webhooks and autoscalers have made of the template."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What planned machines count for while it is open where they will be; whole plans are judged in the tests of spread and affinity."""
+"""What planned machines count for while it is open where they will be."""
 
 from __future__ import annotations
 
