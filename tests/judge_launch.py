@@ -15,11 +15,11 @@ from karpy.cloud.instancetype import Catalog, InstanceType, Offering
 from karpy.errors import InvalidObject
 from karpy.objects.pod import Pod
 from karpy.objects.workloads import DaemonSet
-from karpy.requirements import NEGATIVE, Requirement, Requirements
+from karpy.requirements import Requirement, Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.scheduling.plan import Launch, Plan, PricedType
 from karpy.state.snapshot import NodeView, Snapshot
-from tests.judge_catalog import bought, sold, ways
+from tests.judge_catalog import bought, labelled, sold, ways
 from tests.judge_pods import could_run, may_run, tolerates
 from tests.judge_storage import clash
 
@@ -107,7 +107,7 @@ def _type(
     conflict = instance_type.requirements.intersects(launch.requirements)
     if conflict is not None:
         yield f"{priced.name} is not among what the launch asks for: {conflict}"
-    machine = launch.requirements & instance_type.requirements
+    machine = labelled(launch, instance_type.requirements) & instance_type.requirements
     yield from (f"{pod.key} may not run on {priced.name}" for pod in placed if not may_run(pod, machine))
     if not offerings:
         yield f"{priced.name} cannot be had"
@@ -128,11 +128,8 @@ def _room(
         yield f"{instance_type.name} does not hold {asked}"
     if not snapshot.daemon_sets:
         return
-    template, own = launch.pool.template_requirements, instance_type.requirements
-    # A label that pods only do not want, or not with some values, is not put on the node for their sake.
-    known = Requirements(
-        r for r in launch.requirements.values() if r.key in template or r.key in own or r.operator not in NEGATIVE
-    )
+    own = instance_type.requirements
+    known = labelled(launch, own)
     for offering in offerings:
         daemons = list(_daemons(snapshot, launch, _Layers((known, own, offering.requirements))))
         needed = asked + total(daemon.requests for daemon in daemons)

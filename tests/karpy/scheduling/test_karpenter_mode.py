@@ -13,7 +13,9 @@ from karpy.scheduling.plan import Plan
 from karpy.scheduling.scheduler import solve
 from tests.vectors import read, scenario
 
-SETTLED_AT_ONCE = "karpy settles the machine of a pod with anti-affinity in one zone at once; Karpenter's keeps pods away from all zones"
+SETTLED_AT_ONCE = (
+    "a machine with anti-affinity is settled in one zone at once; Karpenter's keeps pods away from all zones"
+)
 RELEASED = (
     "once a machine is settled karpy lets pods that keep away from it into the other zones, Karpenter in the next pass"
 )
