@@ -46,6 +46,8 @@ class Policy:
     """How a solve goes about it; see `karpy.scheduling.scheduler.solve`."""
 
     packing: Packing = Packing.THRIFTY
+    leads: bool = True
+    """See `karpy.scheduling.rungs.Rung`."""
     respect_preferences: bool = True
     strict_min_values: bool = True
     reserved_capacity: bool = True
@@ -156,7 +158,7 @@ class Run:
         found = self._rungs.get(key)
         if found is None:
             ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
-            leads = self.policy.packing is Packing.THRIFTY
+            leads = self.policy.leads
             found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
         return found
 

@@ -58,6 +58,7 @@ def solve(
     """
     wanted = snapshot.to_place if pods is None else tuple(pods)
     policy = Policy(
+        leads=packing is None or Packing(packing) is Packing.THRIFTY,
         respect_preferences=respect_preferences,
         strict_min_values=strict_min_values,
         reserved_capacity=reserved_capacity,
