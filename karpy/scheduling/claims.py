@@ -45,6 +45,7 @@ class Shape:
     __slots__ = (
         "_domains",
         "_joined",
+        "_labelled",
         "_narrowed",
         "_order",
         "mask",
@@ -66,12 +67,15 @@ class Shape:
         self._narrowed: dict[tuple[str, int], Shape] = {}
         self._domains: dict[str, int] = {}
         self._order: PriceOrder | None = None
+        self._labelled: Requirements | None = None
 
     @property
     def labelled(self) -> Requirements:
         """The requirements on labels that such a node has: without those that pods only do not want."""
-        keys = self.template.keys
-        return Requirements(requirement for key, requirement in self.requirements.items() if key in keys)
+        if self._labelled is None:
+            keys, own = self.template.keys, self.requirements
+            self._labelled = own if keys.issuperset(own) else Requirements(r for r in own.values() if r.key in keys)
+        return self._labelled
 
     @property
     def order(self) -> PriceOrder:

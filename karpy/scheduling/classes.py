@@ -52,12 +52,8 @@ class PodClass:
     @property
     def order(self) -> tuple[int, int, float, str]:
         """Sort key: the most CPU first, then memory; then the oldest (core specification 3.4). Priority plays no part."""
-        return self.order_of(self.pods[0])
-
-    def order_of(self, pod: Pod) -> tuple[int, int, float, str]:
-        """The sort key of one of them."""
-        meta = pod.metadata
-        return (-self.requests.get(CPU, 0), -self.requests.get(MEMORY, 0), meta.created, meta.uid)
+        first = self.pods[0].metadata
+        return (-self.requests.get(CPU, 0), -self.requests.get(MEMORY, 0), first.created, first.uid)
 
 
 @attrs.frozen(eq=False)

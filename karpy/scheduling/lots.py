@@ -64,13 +64,15 @@ def gathered(lots: Iterable[Lot], gathers: Callable[[Lot], bool]) -> Iterator[tu
 
 
 def in_single_file(lots: Iterable[Lot]) -> list[Lot]:
-    """The same pods one after another, each exactly where its size and age put it: only neighbours that are alike stay one lot."""
+    """The same pods one after another, each where its size and age put it: only neighbours that are alike stay one lot."""
+    lots = tuple(lots)
     found = [
-        (lot.pod_class.order_of(pod), number, pod, lot.pod_class) for number, lot in enumerate(lots) for pod in lot.pods
+        ((*lot.pod_class.order[:2], pod.metadata.created, pod.metadata.uid), number, pod)
+        for number, lot in enumerate(lots)
+        for pod in lot.pods
     ]
     found.sort(key=lambda entry: entry[:2])
     return [
-        Lot(neighbours[0][3], [entry[2] for entry in neighbours])
-        for _, group in itertools.groupby(found, key=lambda entry: entry[1])
-        if (neighbours := list(group))
+        Lot(lots[number].pod_class, [pod for _, _, pod in neighbours])
+        for number, neighbours in itertools.groupby(found, key=lambda entry: entry[1])
     ]

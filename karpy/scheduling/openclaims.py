@@ -105,13 +105,9 @@ class OpenClaims(abc.ABC, Generic[L]):
         if claim.shape is not before:
             self._members.setdefault(claim.shape, []).append(number)
             self._ledger.narrowed(number, claim.shape)
-        self._record(number, claim.shape, rung, lot.unit)
-
-    def _record(self, number: int, shape: Shape, rung: Rung, pods: int) -> None:
-        """So many pods came to a claim, and these matter to others."""
-        left_open = rung.record_claim(number, shape, self._well_known, pods)
+        left_open = rung.record_claim(number, claim.shape, self._well_known, lot.unit)
         if left_open:
-            self._ledger.note(number, left_open, pods)
+            self._ledger.note(number, left_open, lot.unit)
 
     def _lines_for(self, rung: Rung) -> list[L]:
         """The lines of the shapes that such a pod may come to."""

@@ -46,8 +46,8 @@ class Policy:
     """How a solve goes about it; see `karpy.scheduling.scheduler.solve`."""
 
     packing: Packing = Packing.THRIFTY
-    leads: bool = True
-    """See `karpy.scheduling.rungs.Rung`."""
+    to_the_letter: bool = False
+    """Karpenter's packing as Karpenter has it, also where that only puts pods off until the next pass."""
     respect_preferences: bool = True
     strict_min_values: bool = True
     reserved_capacity: bool = True
@@ -130,7 +130,7 @@ class Run:
     def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
         waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
-        if self.policy.packing is Packing.KARPENTER:
+        if self.policy.to_the_letter:
             waiting = in_single_file(waiting)
         while waiting:
             before = sum(map(len, waiting))
@@ -158,7 +158,7 @@ class Run:
         found = self._rungs.get(key)
         if found is None:
             ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
-            leads = self.policy.leads
+            leads = not self.policy.to_the_letter
             found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
         return found
 

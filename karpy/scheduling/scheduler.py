@@ -58,7 +58,7 @@ def solve(
     """
     wanted = snapshot.to_place if pods is None else tuple(pods)
     policy = Policy(
-        leads=packing is None or Packing(packing) is Packing.THRIFTY,
+        to_the_letter=packing is not None and Packing(packing) is Packing.KARPENTER,
         respect_preferences=respect_preferences,
         strict_min_values=strict_min_values,
         reserved_capacity=reserved_capacity,

@@ -152,7 +152,9 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
                 return False
             claim.spare = self._sizes.bin(claim.room)
             if not rung.is_uncounted:
-                self._record(number, shape, rung, count * lot.unit)
+                left_open = rung.record_claim(number, shape, self._well_known, count * lot.unit)
+                if left_open:
+                    self._ledger.note(number, left_open, count * lot.unit)
             return True
         claim.settle()
         fit = claim.fit(lot.pod_class, options)

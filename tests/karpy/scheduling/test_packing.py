@@ -85,10 +85,15 @@ def test_the_order_of_the_objects_does_not_matter(packing: Packing) -> None:
     assert placements(plan(pods, packing)) == placements(plan(shuffled, packing))
 
 
-def settled_on(*objects: dict[str, Any], leads: bool) -> dict[str, str | None]:
+def settled_on(*objects: dict[str, Any], to_the_letter: bool) -> dict[str, str | None]:
     """By pod the architecture that its new machine is settled on, in one run with Karpenter's packing."""
     snapshot = Snapshot.from_objects(objects)
-    run = Run(snapshot, make_catalog(snapshot), snapshot.to_place, Policy(packing=Packing.KARPENTER, leads=leads))
+    run = Run(
+        snapshot,
+        make_catalog(snapshot),
+        snapshot.to_place,
+        Policy(packing=Packing.KARPENTER, to_the_letter=to_the_letter),
+    )
     run.place_all()
     launches = run.to_plan(600).launches
     return {pod: launch.requirements.labels().get(labels.ARCH) for launch in launches for pod in launch.pods}
@@ -101,6 +106,6 @@ def test_the_plan_that_is_tried_besides_says_where_pods_are_that_others_follow()
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     first = make_pod("first", labels=web, requests={"cpu": "16"})
     follower = make_pod("follower", labels=web, requests={"cpu": "1"}, spec={"affinity": near})
-    found = settled_on(make_nodepool(), first, follower, leads=True)
+    found = settled_on(make_nodepool(), first, follower, to_the_letter=False)
     assert found["default/first"] == found["default/follower"] == "arm64"
-    assert settled_on(make_nodepool(), first, follower, leads=False)["default/first"] is None
+    assert settled_on(make_nodepool(), first, follower, to_the_letter=True)["default/first"] is None
