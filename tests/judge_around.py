@@ -22,7 +22,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.plan import Launch, Plan
 from karpy.state.snapshot import Snapshot
 from karpy.taints import Taint
-from tests.judge_catalog import sold, ways
+from tests.judge_catalog import labelled, sold, ways
 from tests.judge_pods import could_run, may_run, required, selected, tolerates, wanted_by
 
 
@@ -126,8 +126,8 @@ class Forms:
             if instance_type is not None:
                 machine = self._projection(instance_type.requirements)
                 found.update(dict.fromkeys((machine, self._projection(given)) for _offering, given in offerings))
-        own = self._projection(launch.requirements)
-        return list(dict.fromkeys(own & machine & given for machine, given in found))
+        by_machine = {machine: self._projection(labelled(launch, machine)) for machine, _given in found}
+        return list(dict.fromkeys(by_machine[machine] & machine & given for machine, given in found))
 
     def _projection(self, given: Requirements) -> Requirements:
         """Only the keys that matter; what is equal is one object."""

@@ -46,7 +46,7 @@ class Machines:
     @functools.cached_property
     def expected(self) -> Mapping[NodeView, Resources]:
         """What daemons will still take, on the nodes on which any will."""
-        daemons = daemons_of(self.snapshot.daemon_sets)
+        daemons = daemons_of(self.snapshot.daemon_sets, self.snapshot.daemon_pods)
         found = {view: expected_on(view, daemons) for view in self.snapshot.nodes} if daemons else {}
         return {view: amounts for view, amounts in found.items() if any(amounts.values())}
 

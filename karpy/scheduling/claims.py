@@ -17,7 +17,7 @@ from karpy.cloud.instancetype import Catalog, Price
 from karpy.labels import LabelSpec
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
-from karpy.requirements import Requirement, Requirements
+from karpy.requirements import NEGATIVE, Requirement, Requirements
 from karpy.resources import NODES, Resources
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
@@ -46,6 +46,7 @@ class Shape:
     __slots__ = (
         "_domains",
         "_joined",
+        "_labelled",
         "_narrowed",
         "_order",
         "_units",
@@ -69,6 +70,15 @@ class Shape:
         self._domains: dict[str, int] = {}
         self._order: PriceOrder | None = None
         self._units: dict[str, Price] = {}
+        self._labelled: Requirements | None = None
+
+    @property
+    def labelled(self) -> Requirements:
+        """The requirements on labels that such a node has: without those that pods only do not want."""
+        if self._labelled is None:
+            keys, own = self.template.keys, self.requirements
+            self._labelled = own if keys.issuperset(own) else Requirements(r for r in own.values() if r.key in keys)
+        return self._labelled
 
     @property
     def order(self) -> PriceOrder:
@@ -138,7 +148,7 @@ class Shape:
         if untolerated(self.template.taints, constraints.tolerations) is not None:
             return
         for wanted in constraints.node_alternatives:
-            if self.requirements.compatible(wanted, self.template.labels.well_known) is None:
+            if self.template.defines(wanted) and self.requirements.intersects(wanted) is None:
                 joined = self.template.shape(self.requirements & wanted)
                 if joined.mask:
                     yield joined
@@ -164,6 +174,8 @@ class Template:
         node_class = labels.node_class_label(pool.node_class.group, pool.node_class.kind)
         named = Requirement.in_(node_class, pool.node_class.name)
         self.requirements = pool.template_requirements & Requirements((named,))
+        self.keys = frozenset(self.requirements) | self.labels.well_known
+        """The labels that a new node has, or may have: the pool or a type gives them. What pods ask for gives none."""
         self.reservations = reservations if self.columns.reserved_offerings else None
         self._shapes: dict[Requirements, Shape] = {}
         self._rooms: dict[int, Mapping[str, int]] = {}
@@ -173,6 +185,10 @@ class Template:
         )
         self.base = self.shape(self.requirements)
         self.starts: tuple[Shape, ...] = (self.base,) if self.reservations is None else self._reserved_first()
+
+    def defines(self, wanted: Requirements) -> bool:
+        """Whether a new node has all labels of which ``wanted`` asks for certain values."""
+        return all(key in self.keys or requirement.operator in NEGATIVE for key, requirement in wanted.items())
 
     def _reserved_first(self) -> tuple[Shape, ...]:
         """A new machine either takes a reservation, or is one that does not touch any."""

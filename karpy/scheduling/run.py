@@ -27,7 +27,7 @@ from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.defaultspread import DefaultSpread
 from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.limits import remaining_limits, within
-from karpy.scheduling.lots import Lot, gathered
+from karpy.scheduling.lots import Lot, gathered, in_single_file
 from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.packing import Packing
@@ -48,6 +48,8 @@ class Policy:
     """How a solve goes about it; see `karpy.scheduling.scheduler.solve`."""
 
     packing: Packing = Packing.THRIFTY
+    to_the_letter: bool = False
+    """Karpenter's packing as Karpenter has it, also where that only puts pods off until the next pass."""
     respect_preferences: bool = True
     strict_min_values: bool = True
     reserved_capacity: bool = True
@@ -91,7 +93,7 @@ class Run:
         after: Aftermath | None = None,
     ) -> None:
         """With ``after`` it is for pods that come when all that another solve planned is there."""
-        daemons = daemons_of(snapshot.daemon_sets)
+        daemons = daemons_of(snapshot.daemon_sets, snapshot.daemon_pods)
         self.snapshot = snapshot
         self.catalog = catalog
         self.policy = policy
@@ -119,6 +121,8 @@ class Run:
         self.open_nodes = OpenNodes(self.nodes)
         self.open_claims = self._open_claims()
         self.left_over: list[Lot] = []
+        self._others_matter = not self.topology.is_empty or any(t.reservations is not None for t in self.templates)
+        """Whether a place for one pod may make one for another that was refused."""
         self.refusals = Refusals(self.templates, self.remaining)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
         self._blank: dict[Hashable, Fit | None] = {}
@@ -142,11 +146,13 @@ class Run:
     def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
         waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
+        if self.policy.to_the_letter:
+            waiting = in_single_file(waiting)
         while waiting:
             before = sum(map(len, waiting))
             self._place_round(waiting)
             waiting = [lot for lot in waiting if lot]
-            if sum(map(len, waiting)) == before or self.topology.is_empty:
+            if sum(map(len, waiting)) == before or not self._others_matter:
                 break
         return waiting
 
@@ -168,7 +174,7 @@ class Run:
         found = self._rungs.get(key)
         if found is None:
             ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
-            leads = self.policy.packing is not Packing.KARPENTER
+            leads = not self.policy.to_the_letter
             found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
         return found
 

@@ -58,8 +58,10 @@ def solve(
     Raises:
         InvalidObject: there is no such packing.
     """
+    asked = None if packing is None else Packing.named(packing)
     wanted = snapshot.to_place if pods is None else tuple(pods)
     policy = Policy(
+        to_the_letter=asked is Packing.KARPENTER,
         respect_preferences=respect_preferences,
         strict_min_values=strict_min_values,
         reserved_capacity=reserved_capacity,
@@ -72,8 +74,8 @@ def solve(
         run.place_all()
         return run, set_apart(run.to_plan(max_instance_types), snapshot.buffers)
 
-    if packing is not None:
-        return made(Packing.named(packing))[1]
+    if asked is not None:
+        return made(asked)[1]
     run, thrifty = made(Packing.THRIFTY)
     return thrifty if _is_good(thrifty, run) else _better(thrifty, made(Packing.KARPENTER)[1])
 

@@ -161,8 +161,10 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
             if not count:
                 return False
             claim.spare = self._sizes.bin(claim.room)
-            for _ in range(0 if rung.is_uncounted else count * lot.unit):
-                rung.record_claim(number, shape, self._well_known)
+            if not rung.is_uncounted:
+                left_open = rung.record_claim(number, shape, self._well_known, count * lot.unit)
+                if left_open:
+                    self._ledger.note(number, left_open, count * lot.unit)
             return True
         claim.settle()
         fit = claim.fit(lot.pod_class, options)

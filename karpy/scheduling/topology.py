@@ -69,6 +69,8 @@ class Group:
         self.term = term
         self.key = term.key
         self.is_host = term.key == labels.HOSTNAME
+        self.counts_against_all = kind in (GroupKind.ANTI_AFFINITY, GroupKind.INVERSE)
+        """A machine that may be in several domains keeps pods away from each of them."""
         self.domains = domains
         self.universe = universe
         self.counts = [0] * len(domains.names)
@@ -103,7 +105,7 @@ class Group:
             if not mask:
                 return
             self.counts[mask.bit_length() - 1] += 1
-        elif self.kind in (GroupKind.ANTI_AFFINITY, GroupKind.INVERSE):
+        elif self.counts_against_all:
             for bit in bits(mask):
                 self.counts[bit] += 1
         else:
@@ -111,6 +113,14 @@ class Group:
         if self.kind is GroupKind.SPREAD or mask & ~self.populated:
             self.version += 1
         self.populated |= mask
+
+    def take_back(self, mask: int, pods: int) -> None:
+        """So many pods were counted in these domains, and have turned out not to be there."""
+        for bit in bits(mask):
+            self.counts[bit] -= pods
+            if not self.counts[bit]:
+                self.populated &= ~(1 << bit)
+        self.version += 1
 
     def allows_host(self, host: Host | None, counts_itself: bool) -> bool:
         """Whether one more pod may go to this machine; None is one that does not exist yet. Hostname groups only."""
@@ -122,12 +132,8 @@ class Group:
             return held > 0 or (counts_itself and not self.hosts)
         return held == 0
 
-    def allowed(self, pod_mask: int, node_mask: int, counts_itself: bool) -> int:
-        """The domains among ``node_mask`` where one more pod may go, when its own requirements leave it ``pod_mask``."""
-        return self.reach(pod_mask, counts_itself) & node_mask
-
     def reach(self, pod_mask: int, counts_itself: bool) -> int:
-        """All domains where one more pod may go, whatever node it is about."""
+        """The domains where one more pod may go, when its own requirements leave it ``pod_mask``."""
         if isinstance(self.term, SpreadTerm):
             return self._spread_reach(self.term, pod_mask, counts_itself)
         if self.kind is not GroupKind.AFFINITY:

@@ -9,8 +9,10 @@ from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
+from karpy.scheduling.run import Batch, Policy, Run
 from karpy.scheduling.scheduler import FEW_PODS
-from karpy.testing import make_instance_type, make_nodepool, make_pod
+from karpy.state.snapshot import Snapshot
+from karpy.testing import make_catalog, make_instance_type, make_nodepool, make_pod
 from tests.judge import plan_of
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -123,3 +125,26 @@ def test_the_order_of_the_objects_does_not_matter(packing: Packing) -> None:
     pods = batch(60)
     shuffled = random.Random(1).sample(pods, len(pods))
     assert placements(plan(pods, packing)) == placements(plan(shuffled, packing))
+
+
+def settled_on(*objects: dict[str, Any], to_the_letter: bool) -> dict[str, str | None]:
+    """By pod the architecture that its new machine is settled on, in one run with Karpenter's packing."""
+    snapshot = Snapshot.from_objects(objects)
+    catalog = make_catalog(snapshot)
+    policy = Policy(packing=Packing.KARPENTER, to_the_letter=to_the_letter)
+    run = Run(snapshot, catalog, Batch.read(snapshot, catalog, snapshot.to_place, policy), policy)
+    run.place_all()
+    launches = run.to_plan(600).launches
+    return {pod: launch.requirements.labels().get(labels.ARCH) for launch in launches for pod in launch.pods}
+
+
+def test_the_plan_that_is_tried_besides_says_where_pods_are_that_others_follow() -> None:
+    """Only where Karpenter is followed to the letter is that left open, and followers may begin elsewhere."""
+    web = {"app": "web"}
+    term = {"topologyKey": labels.ARCH, "labelSelector": {"matchLabels": web}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    first = make_pod("first", labels=web, requests={"cpu": "16"})
+    follower = make_pod("follower", labels=web, requests={"cpu": "1"}, spec={"affinity": near})
+    found = settled_on(make_nodepool(), first, follower, to_the_letter=False)
+    assert found["default/first"] == found["default/follower"] == "arm64"
+    assert settled_on(make_nodepool(), first, follower, to_the_letter=True)["default/first"] is None
