@@ -61,6 +61,8 @@ def volumes_of(pod: Pod, storage: Storage, unsupported: UnsupportedVolumes = _SU
     if not found:
         return PodVolumes()
     alternatives = _combined([_alternatives(resolved) for resolved in found])
+    if not alternatives:
+        return f"no node can reach all of its volumes (PersistentVolumeClaims={', '.join(each.key for each in found)})"
     return PodVolumes(alternatives, frozenset(_attachments(found)))
 
 
@@ -166,18 +168,16 @@ def _alternatives(resolved: _Resolved) -> tuple[Requirements, ...]:
 
 
 def _combined(choices: Sequence[tuple[Requirements, ...]]) -> tuple[Requirements, ...]:
-    """One alternative of each volume at a time; combinations that contradict themselves are left out where others do not."""
-    merged = []
+    """One alternative of each volume at a time, but for combinations that contradict themselves."""
     agreeing = []
     for combination in itertools.product(*(choice or _FREE for choice in choices)):
         both, agrees = Requirements(), True
         for part in combination:
             agrees = agrees and both.intersects(part) is None
             both = both & part
-        merged.append(both)
         if agrees:
             agreeing.append(both)
-    return tuple(dict.fromkeys(agreeing or merged))
+    return tuple(dict.fromkeys(agreeing))
 
 
 def _attachments(found: Iterable[_Resolved]) -> Iterable[Attachment]:
