@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -9,7 +10,7 @@ import attrs
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath
-from karpy.scheduling.claims import PlannedClaim, Template
+from karpy.scheduling.claims import PlannedClaim, Shape, Template
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
@@ -60,14 +61,27 @@ def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     run = Run(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy, aftermath)
     topology = run.topology
     rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
+    renewed: dict[Template, Template] = {}
     for number, planned in enumerate(aftermath.planned):
-        run.open_claims.adopt(planned.claim.copy())
+        claim = planned.claim.copy()
+        if not topology.is_empty:
+            claim.shape = _renewed(claim.shape, renewed)
+        run.open_claims.adopt(claim)
         for read in () if topology.is_empty else planned.pods:
             key = (read.constraints, topology.selecting(read.pod))
             if key not in rungs:
                 rungs[key] = Rung(*key, topology)
-            rungs[key].record_claim(number, planned.claim.shape, run.well_known)
+            rungs[key].record_claim(number, claim.shape, run.well_known)
     return run
+
+
+def _renewed(shape: Shape, renewed: dict[Template, Template]) -> Shape:
+    """The same shape with nothing worked out yet: what it knows is about the domains of another solve, which need not be these."""
+    template = renewed.get(shape.template)
+    if template is None:
+        template = renewed[shape.template] = copy.copy(shape.template)
+        template._shapes = {}  # noqa: SLF001  (of a copy that nobody else has)
+    return template.shape(shape.requirements)
 
 
 def _ignore_who_keeps_away(run: Run) -> None:

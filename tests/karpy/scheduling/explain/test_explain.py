@@ -295,3 +295,16 @@ def test_a_change_that_does_by_itself_is_not_told_again_together_with_another() 
     pods = [make_pod(name, labels={"app": "web"}, spec=spec) for name in ("first", "pod")]
     found = explained(make_nodepool(limits={"nodes": 1}), *pods)
     assert nearest(found) == ['1 more of the nodes limit of nodepool "default" (a limit of 2)']
+
+
+def test_questions_about_other_pools_have_other_domains() -> None:
+    """With the label of pool b dropped there is no value of it left; what is planned there must not be counted by the old ones."""
+    term = {"topologyKey": "team", "labelSelector": {"matchLabels": {"app": "x"}}}
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    wish = {"weight": 1, "podAffinityTerm": {"topologyKey": labels.ARCH, "labelSelector": {}}}
+    spec = {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}}
+    pools = [make_nodepool("a"), make_nodepool("b", labels={"team": "red"})]
+    found = explained(
+        *pools, make_pod("other", labels={"app": "x"}, spec=apart), make_pod(requests={"acme.com/gpu": "1"}, spec=spec)
+    )
+    assert conflict(found) == ["pod: request of 1 acme.com/gpu"]
