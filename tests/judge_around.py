@@ -170,9 +170,9 @@ def _skew(world: World, place: Place, pod: Pod, constraint: TopologySpreadConstr
         yield f"{pod.key} is to be spread by {key}, and {place.name} has {sorted(here)}"
         return
     alike = [(p, q) for p, q in world.counted if _is_meant(constraint, pod, q)]
-    # Newcomers that do not have the constraint may come after the pod, so they count elsewhere only. A machine of which it is not
+    # Newcomers that the pod's presence does not bind may come after it, so they count elsewhere only. A machine of which it is not
     # certain that it counts does so elsewhere only, too.
-    bound = [(p, q) for p, q in alike if q not in p.newcomers or constraint in q.spec.topology_spread_constraints]
+    bound = [(p, q) for p, q in alike if q not in p.newcomers or _is_bound(constraint, q, pod)]
     certain = sum(1 for p, _q in bound if p.domains(key) == here and _passes(constraint, pod, p, may_run))
     alike = [(p, q) for p, q in alike if _passes(constraint, pod, p, could_run)]
     possible = Counter(value for p, _q in alike for value in p.domains(key))
@@ -199,6 +199,11 @@ def _is_meant(constraint: TopologySpreadConstraint, pod: Pod, other: Pod) -> boo
     if other.metadata.namespace != pod.metadata.namespace:
         return False
     return selected(constraint.label_selector, other, pod, constraint.match_label_keys)
+
+
+def _is_bound(constraint: TopologySpreadConstraint, pod: Pod, other: Pod) -> bool:
+    """Whether the pod has the constraint too, and counts the other by it: with ``matchLabelKeys`` that need not be mutual."""
+    return constraint in pod.spec.topology_spread_constraints and _is_meant(constraint, pod, other)
 
 
 def _passes(

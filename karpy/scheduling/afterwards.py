@@ -9,7 +9,7 @@ import attrs
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath
-from karpy.scheduling.claims import PlannedClaim, Template
+from karpy.scheduling.claims import PlannedClaim, Shape, Template
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
@@ -61,15 +61,18 @@ def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     run = Run(aftermath.snapshot, aftermath.catalog, batch, aftermath.policy, aftermath)
     topology = run.topology
     rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
+    renewed: dict[Template, Template] = {}
     for number, planned in enumerate(aftermath.planned):
         claim = planned.claim.copy()
+        if not topology.is_empty:
+            claim.shape = _renewed(claim.shape, renewed)
         run.open_claims.adopt(claim)
         _keep_reservation(run, planned.claim, claim)
         for read in () if topology.is_empty else planned.pods:
             key = (read.constraints, topology.selecting(read.pod))
             if key not in rungs:
                 rungs[key] = Rung(*key, topology)
-            rungs[key].record_claim(number, planned.claim.shape, run.well_known)
+            rungs[key].record_claim(number, claim.shape, run.well_known)
     return run
 
 
@@ -79,6 +82,13 @@ def _keep_reservation(run: Run, claim: PlannedClaim, copy: PlannedClaim) -> None
     manager = next((template.reservations for template in run.templates if template.reservations is not None), None)
     if held is not None and manager is not None:
         manager.reserve(copy, *(name for name in held.held_by(claim)[:1] if manager.knows(name)))
+
+
+def _renewed(shape: Shape, renewed: dict[Template, Template]) -> Shape:
+    """The same shape with nothing worked out yet: what it knows is about the domains of another solve, which need not be these."""
+    if shape.template not in renewed:
+        renewed[shape.template] = shape.template.afresh()
+    return renewed[shape.template].shape(shape.requirements)
 
 
 def _ignore_who_keeps_away(run: Run) -> None:

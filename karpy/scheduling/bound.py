@@ -35,7 +35,7 @@ def _most_apart(claims: Iterable[PlannedClaim], classes: Iterable[PodClass]) -> 
     """Of the pods on these machines, the most that keep each other off a host."""
     terms: dict[int, list[AffinityTerm]] = {}
     for found in classes:
-        own = [term for term in found.constraints.anti_affinity if term.key == HOSTNAME]
+        own = [term for term in dict.fromkeys(found.constraints.anti_affinity) if term.key == HOSTNAME]
         for pod in found.pods if own else ():
             labels = pod.metadata.labels or {}
             terms[id(pod)] = [term for term in own if term.selector.selects(pod.metadata.namespace, labels)]

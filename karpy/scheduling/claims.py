@@ -6,6 +6,7 @@ a class of pods refuses it for the rest of the solve.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -185,6 +186,14 @@ class Template:
         )
         self.base = self.shape(self.requirements)
         self.starts: tuple[Shape, ...] = (self.base,) if self.reservations is None else self._reserved_first()
+
+    def afresh(self) -> Template:
+        """The same with nothing worked out about its shapes: what they know is about the domains of one solve."""
+        other = copy.copy(self)
+        other._shapes = {}  # noqa: SLF001
+        other.base = other.shape(self.requirements)
+        other.starts = tuple(other.shape(start.requirements) for start in self.starts)
+        return other
 
     def defines(self, wanted: Requirements) -> bool:
         """Whether a new node has all labels of which ``wanted`` asks for certain values."""

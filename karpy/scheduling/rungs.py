@@ -109,7 +109,7 @@ class Rung:
             groups, key = self._by_key[0], self._keys[0]
             mask = reachable[0].domains_of(groups[0].domains, key)
             if mask & (mask - 1) == 0 and reachable[0].is_settled(key):  # the machine stays what it is
-                return (reachable,) if mask & self._allowed(groups) else ()
+                return (reachable,) if mask & self._allowed(groups) or self._merely_follows(groups, mask) else ()
         found = [option for joined in reachable for option in self._narrowed(joined)]
         found.sort(key=lambda option: option[0])
         return tuple(
@@ -128,10 +128,24 @@ class Rung:
             found = [
                 ((*crowds, crowd), narrowed)
                 for crowds, held in found[:_MOST_OPTIONS]
-                for crowd, mask in self._choices(key, groups, held)
-                if (narrowed := held.narrowed(groups[0].domains, key, mask)).mask
+                for crowd, narrowed in self._settled(key, groups, held)
+                if narrowed.mask
             ]
         return found
+
+    def _settled(self, key: str, groups: Sequence[Group], held: Shape) -> list[tuple[int, Shape]]:
+        if self._merely_follows(groups, held.domains_of(groups[0].domains, key)):
+            return [
+                (0, held)
+            ]  # no machine of this shape has the label: whoever wants to be near by it waits, and nobody else
+        return [
+            (crowd, held.narrowed(groups[0].domains, key, mask)) for crowd, mask in self._choices(key, groups, held)
+        ]
+
+    def _merely_follows(self, groups: Sequence[Group], mask: int) -> bool:
+        """Whether there is no domain to be in, and nothing of the pod asks for one: others follow it, or it is kept apart."""
+        apart = (GroupKind.ANTI_AFFINITY, GroupKind.INVERSE)
+        return not mask and all(group in self._followed or group.kind in apart for group in groups)
 
     def _allowed(self, groups: Sequence[Group]) -> int:
         """The domains, of one key, where such a pod may go."""
