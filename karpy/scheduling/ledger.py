@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from karpy.scheduling.claims import Shape
 from karpy.scheduling.constraints import SpreadTerm
-from karpy.scheduling.topology import Group
+from karpy.scheduling.groups import Group
+from karpy.scheduling.templates import Shape
 
 __all__ = ["Ledger", "Recorded", "counting", "is_open"]
 

@@ -10,12 +10,13 @@ import itertools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 
-from karpy.scheduling.claims import Shape
 from karpy.scheduling.constraints import Constraints
+from karpy.scheduling.groups import Group, GroupKind, Host
 from karpy.scheduling.instances import bits
 from karpy.scheduling.ledger import Recorded, counting, is_open
 from karpy.scheduling.ports import HostPort
-from karpy.scheduling.topology import Group, GroupKind, Host, Topology
+from karpy.scheduling.templates import Shape
+from karpy.scheduling.topology import Topology
 from karpy.state.snapshot import NodeView
 
 __all__ = ["Likeness", "Options", "Rung", "hosts_of"]

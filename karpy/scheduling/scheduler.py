@@ -10,11 +10,13 @@ from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
 from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import total
+from karpy.scheduling.batch import Batch
 from karpy.scheduling.bound import rough_bound
 from karpy.scheduling.headroom import set_apart
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
-from karpy.scheduling.run import Batch, Policy, Run
+from karpy.scheduling.policy import Policy
+from karpy.scheduling.run import Run
 from karpy.state.snapshot import Snapshot
 
 __all__ = ["MAX_INSTANCE_TYPES", "Run", "solve"]

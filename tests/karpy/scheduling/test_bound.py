@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from karpy.resources import total
 from karpy.scheduling.bound import price_bound
-from karpy.scheduling.claims import templates_for
 from karpy.scheduling.scheduler import solve
+from karpy.scheduling.templates import templates_for
 from karpy.state.snapshot import Snapshot
 from karpy.testing import NODE_CLASS, make_catalog, make_instance_type, make_nodepool, make_pod
 

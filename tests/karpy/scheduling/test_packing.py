@@ -7,9 +7,11 @@ import pytest
 
 from karpy import labels
 from karpy.errors import InvalidObject
+from karpy.scheduling.batch import Batch
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
-from karpy.scheduling.run import Batch, Policy, Run
+from karpy.scheduling.policy import Policy
+from karpy.scheduling.run import Run
 from karpy.scheduling.scheduler import FEW_PODS
 from karpy.state.snapshot import Snapshot
 from karpy.testing import make_catalog, make_instance_type, make_nodepool, make_pod
