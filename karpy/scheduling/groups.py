@@ -69,6 +69,10 @@ class Group:
         self.counts = [0] * len(domains.names)
         self.populated = 0
         """The domains that have a pod, as a mask."""
+        self.is_in_doubt = False
+        """Whether a pod may be in one of several domains, and was counted in none of them."""
+        self.began_in_doubt = False
+        """Whether a pod became the first of its kind meanwhile."""
         self.hosts: dict[Host, int] = {}
         self.version = 0
         """Grows when what `reach` says may have changed, or which domain has the fewest pods."""
@@ -102,10 +106,16 @@ class Group:
             for bit in bits(mask):
                 self.counts[bit] += 1
         else:
+            self.is_in_doubt = True
             return
         if self.kind is GroupKind.SPREAD or mask & ~self.populated:
             self.version += 1
         self.populated |= mask
+
+    def begin(self) -> None:
+        """A pod that wants to be with its like is about to be recorded."""
+        if self.is_in_doubt and not self.populated:
+            self.began_in_doubt = True
 
     def take_back(self, mask: int, pods: int) -> None:
         """So many pods were counted in these domains, and have turned out not to be there."""

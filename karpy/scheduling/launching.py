@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from karpy import labels
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.instances import bits
 from karpy.scheduling.offers import PricedType
 from karpy.scheduling.plan import Launch
+from karpy.scheduling.reservations import NOT_RESERVED
 
 __all__ = ["to_launch"]
 
@@ -45,14 +47,28 @@ def _final_requirements(claim: PlannedClaim) -> Requirements:
     """Those that it was planned with, and the reservations that it is launched into: by now nobody else wants what is left."""
     shape = claim.shape
     reservations = shape.template.reservations
-    if not shape.reserved or reservations is None:
+    if reservations is None or claim.is_trial:
         return shape.requirements
-    if claim.is_trial:
-        return shape.requirements
+    if not shape.reserved:
+        return _without_needless_refusal(claim)
     reservations.hold_more(claim, shape.reserved, claim.mask)
     held = reservations.held_by(claim)
     keys = {offering.key for offering in shape.reserved if offering.reservation in held and offering.key}
     return shape.requirements & Requirements(Requirement.in_(key, *held) for key in sorted(keys))
+
+
+def _without_needless_refusal(claim: PlannedClaim) -> Requirements:
+    """A machine keeps off reservations by ``NotIn [reserved]``; where none is within its reach that need not be said."""
+    shape = claim.shape
+    if shape.requirements.get(labels.CAPACITY_TYPE) != NOT_RESERVED[labels.CAPACITY_TYPE]:
+        return shape.requirements
+    own = shape.template.requirements.get(labels.CAPACITY_TYPE)
+    free = shape.requirements.without(labels.CAPACITY_TYPE) & Requirements(() if own is None else (own,))
+    within_reach = any(
+        offering.bit & claim.mask and offering.requirements.intersects(free) is None
+        for offering in shape.template.columns.reserved_offerings
+    )
+    return shape.requirements if within_reach else free
 
 
 def _also_listed(claim: PlannedClaim, reserved: int) -> Iterator[PricedType]:

@@ -17,8 +17,11 @@ class Policy:
     """How a solve goes about it; see `karpy.scheduling.scheduler.solve`."""
 
     packing: Packing = Packing.THRIFTY
-    to_the_letter: bool = False
-    """Karpenter's packing as Karpenter has it, also where that only puts pods off until the next pass."""
+    one_by_one: bool = False
+    """With Karpenter's packing: pods in Karpenter's order, not class by class."""
+    leads: bool = True
+    """A pod that others want to be near says where that is as soon as it has a place. Karpenter leaves it open where there is a
+    choice, and puts the others off until the next pass."""
     respect_preferences: bool = True
     strict_min_values: bool = True
     reserved_capacity: bool = True

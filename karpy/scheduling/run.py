@@ -109,7 +109,7 @@ class Run:
     def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
         waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
-        if self.policy.to_the_letter:
+        if self.policy.one_by_one:
             waiting = in_single_file(waiting)
         while waiting:
             before = sum(map(len, waiting))
@@ -137,9 +137,20 @@ class Run:
         found = self._rungs.get(key)
         if found is None:
             ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
-            leads = not self.policy.to_the_letter
-            found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
+            found = self._rungs[key] = tuple(
+                Rung(c, selected_by, self.topology, leads=self.policy.leads) for c in ladder
+            )
         return found
+
+    @property
+    def leads_others(self) -> bool:
+        """Whether any pod was to say where others have to go (see `Policy.leads`)."""
+        return any(rung.leads_others for rungs in self._rungs.values() for rung in rungs)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no pod began in a domain by itself while others, whom it wants to be with, may turn out to be elsewhere."""
+        return not any(group.began_in_doubt for group in self.topology.groups)
 
     def _where_planned(self, pod_class: PodClass) -> Sequence[Pod]:
         """Keep pods with the claim that an earlier pass launched for them, and return the others.

@@ -46,6 +46,10 @@ class Topology:
         """Nobody asks for anything of the kind, which is the common case and costs nothing."""
         return not self._groups
 
+    @property
+    def groups(self) -> Iterable[Group]:
+        return self._groups.values()
+
     def domains(self, key: str) -> Domains:
         """Every value of ``key`` that a node may have, now or after a launch."""
         found = self._domains.get(key)
