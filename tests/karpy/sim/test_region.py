@@ -7,10 +7,10 @@ import pytest
 from karpy import labels
 from karpy.objects import kinds
 from karpy.operator import Operator
-from karpy.sim.weather import Mishap, PriceWalk, Shortage, Stray, Trouble, Weather
+from karpy.sim.weather import Mishap, PriceWalk, Shortage, Stray, Throttle, Trouble, Weather
 from karpy.sim.world import World
 from tests.karpy.controllers.stage import Silence, pool
-from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, phases, world_with_nodes
+from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, phases, template, world_with_nodes
 
 
 def node_names(world: World) -> list[str]:
@@ -66,6 +66,24 @@ def test_karpy_overcomes_a_launch_that_fails(kind: str) -> None:
     world = autoscaled(Weather(troubles=(Trouble(kind, (1,)),)))
     assert world.run_until(lambda: phases(world) == {"Running": 3}, 600)
     assert len(world.cloud.machines) == 1
+
+
+@pytest.mark.parametrize("says_when", [True, False])
+def test_karpy_gets_through_a_throttled_api_without_losing_or_doubling_a_launch(says_when: bool) -> None:
+    throttles = (
+        Throttle(("create",), burst=3, per_s=0.5, says_when=says_when),
+        Throttle(("get", "list"), burst=3, per_s=0.5, says_when=says_when),
+        Throttle(("delete",), burst=3, per_s=0.5, says_when=says_when),
+    )
+    world = autoscaled(Weather(throttles=throttles))
+    apart = {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": "apart"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    world.apply([deployment("apart", 25, template=template("apart", affinity=affinity))])
+    assert world.run_until(lambda: phases(world) == {"Running": 28}, 600)
+    assert world.cloud.throttled["create"] > 0
+    assert world.cloud.launches == 25
+    claims = {claim["metadata"]["name"] for claim in world.api.list(kinds.NODE_CLAIM).items}
+    assert {machine.claim for machine in world.cloud.machines} == claims
 
 
 def test_karpy_waits_for_capacity_to_come_back() -> None:
