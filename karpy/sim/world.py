@@ -27,10 +27,11 @@ from karpy.sim.clock import DEFAULT_START, VirtualClock
 from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.expiry import EventExpiry
 from karpy.sim.generic import GenericModel
-from karpy.sim.kubelet import Kubelets, PodAgents
+from karpy.sim.kubelet import Kubelets
 from karpy.sim.loop import Loop
 from karpy.sim.machines import Machine
 from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
+from karpy.sim.podagents import PodAgents
 from karpy.sim.podremoval import PodGarbage, TaintEviction
 from karpy.sim.scheduler import Scheduler
 from karpy.sim.weather import Weather
