@@ -177,10 +177,10 @@ class SimCloud:
         with self._moment() as now:
             return self._region.add(self._model(node_class), instance_type, zone, name, now).instance()
 
-    def befall(self, provider_id: str, kind: MishapKind | str, notice_s: float = NOTICE_S) -> None:
+    def befall(self, provider_id: str, kind: MishapKind | str, for_s: float = NOTICE_S) -> None:
         """Let something happen to a machine now. Of what cannot happen to it nothing comes: only spot is interrupted."""
         with self._moment() as now:
-            self._region.datacenter.befall(self._find(provider_id, now), kind_of(MishapKind, kind), now, notice_s)
+            self._region.datacenter.befall(self._find(provider_id, now), kind_of(MishapKind, kind), now, for_s)
 
     def kill(self, provider_id: str) -> None:
         """The machine's kubelet falls silent; the machine itself stays."""

@@ -162,7 +162,7 @@ class Region:
     def _befall(self, mishap: Mishap, at: float) -> None:
         victim = None if self._is_calm else self.datacenter.victim(mishap.machine, mishap.kind, at)
         if victim is not None:
-            self.datacenter.befall(victim, mishap.kind, at, mishap.notice_s)
+            self.datacenter.befall(victim, mishap.kind, at, mishap.for_s)
 
     def _stray(self, stray: Stray, at: float) -> None:
         found = None if self._is_calm else self.shop.cheapest(stray.where, self.since_began(at))

@@ -7,6 +7,7 @@ import pytest
 from karpy import labels
 from karpy.objects import kinds
 from karpy.operator import Operator
+from karpy.resources import Resources
 from karpy.sim.weather import Mishap, PriceWalk, Shortage, Stray, Throttle, Trouble, Weather
 from karpy.sim.world import World
 from tests.karpy.controllers.stage import Silence, pool
@@ -46,6 +47,28 @@ def test_a_death_by_plan_is_found_out_by_missed_heartbeats() -> None:
         for node in world.api.list(kinds.NODE).items
     }
     assert ready == {"node-1": "Unknown", "node-2": "True"}
+
+
+def test_a_silence_is_found_out_and_ends() -> None:
+    world = world_with_nodes(1, weather=Weather(mishaps=(Mishap("silence", 60.0, for_s=200.0),)))
+
+    def ready() -> str:
+        conditions = world.api.get(kinds.NODE, "node-1")["status"]["conditions"]
+        return str(next(each["status"] for each in conditions if each["type"] == "Ready"))
+
+    world.run(60 + 100 - 10)
+    assert ready() == "Unknown"
+    world.run(150)
+    assert ready() == "True"
+
+
+def test_nodes_have_what_their_machines_were_launched_with() -> None:
+    world = autoscaled(Weather(troubles=(Trouble("less-memory", (1,), by=0.25),)))
+    assert world.run_until(lambda: len(node_names(world)) == 1)
+    (machine,) = world.cloud.machines
+    status = world.api.get(kinds.NODE, machine.node_name)["status"]
+    promised = machine.instance_type.capacity["memory"]
+    assert Resources.parse(status["capacity"])["memory"] == pytest.approx(promised * 0.75)
 
 
 def test_pods_of_an_interrupted_machine_run_on_another_afterwards() -> None:
