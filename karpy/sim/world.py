@@ -28,6 +28,7 @@ from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.expiry import EventExpiry
 from karpy.sim.generic import GenericModel
 from karpy.sim.kubelet import Kubelets
+from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.machines import Machine
 from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
@@ -84,6 +85,7 @@ class World:
         self.seed = seed
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
+        self.loads = Loads(self.clock)
         self.api = ApiServer(self.clock, seed)
         self.loop = Loop(self.api, self.clock, seed)
         self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
@@ -102,7 +104,7 @@ class World:
             CloudNodes(api, cache, lambda provider_id: self.cloud.machine(provider_id) is not None),
             TaintEviction(api, clock, cache),
             PodGarbage(api, clock, cache),
-            *workload_controllers(api, clock, cache),
+            *workload_controllers(api, clock, cache, self.loads),
             Scheduler(api, clock, seed),
             EventExpiry(api, clock),
         )

@@ -206,7 +206,7 @@ class Jobs:
         wanted = _wanted(state)
         surplus = len(state.active) - wanted
         if surplus > 0:
-            for pod in deletion_order(state.active)[:surplus]:
+            for pod in deletion_order(state.active, now=self._clock.now())[:surplus]:
                 if delete_pod(self._kube, pod):
                     state.active.remove(pod)
                     state.going.append(pod)
