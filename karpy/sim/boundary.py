@@ -167,8 +167,9 @@ class Gate:
         call.answer, call.result = "ok", answer
         for watcher in self.boundary.watchers:
             watcher(call)
-        call.result = None  # a trace is kept for long: it must not keep every object that ever was
-        call.body = None
+        if call.verb == "create" and call.kind is not None:
+            call.name = answer["metadata"]["name"]  # type: ignore[index]  # the server may have completed it
+        call.result = call.body = None  # a trace is kept for long: it must not keep every object that ever was
         return answer
 
     def _before(self, call: Call, fault: Fault) -> None:

@@ -104,7 +104,9 @@ class Faults:
             for fault, highest in _HIGHEST_RATES.items()
             if dice.random() < 0.5
         }
-        return cls(rates={} if dice.random() < 0.05 else rates, until_s=until_s, seed=seed)
+        if not rates or dice.random() < 0.05:
+            return cls()
+        return cls(rates=rates, until_s=until_s, seed=seed)
 
     @classmethod
     def parse(cls, line: str) -> Faults:
@@ -138,16 +140,18 @@ class Faults:
 
     def by_plan(self, happened: tuple[Planned, ...]) -> Faults:
         """The same faults again, without chance: those that happened in a run."""
-        return Faults(happened, seed=self.seed)
+        return Faults(happened, seed=self.seed) if happened else Faults()
 
     def smaller(self) -> Iterator[Faults]:
         """Runs with fewer faults, the smallest first: none, halves, quarters, and each with one left out."""
         if not self:
             return
-        yield Faults(seed=self.seed)
+        yield Faults()
         if self.rates:
             for fault in self.rates:
-                yield attrs.evolve(self, rates={key: rate for key, rate in self.rates.items() if key is not fault})
+                rates = {key: rate for key, rate in self.rates.items() if key is not fault}
+                if rates or self.plan:
+                    yield attrs.evolve(self, rates=rates)
         size = len(self.plan) // 2
         while size:
             for start in range(0, len(self.plan), size):

@@ -182,6 +182,7 @@ class Loop:
     def sync(self) -> bool:
         """Take in events, but reconcile nothing yet; whether every kind has been listed."""
         self._poll()
+        self._ring()
         return all(feed.reflector.has_listed for feed in self._feeds.values())
 
     # Rounds

@@ -12,7 +12,7 @@ from karpy.objects.nodeclaim import DISRUPTION_REASON, INITIALIZED
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodDisruptionBudget
-from karpy.resources import Resources, total
+from karpy.resources import NODES, Resources, total
 from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of
 from karpy.sim.trace import Call
 
@@ -62,7 +62,7 @@ def _may_be_forced(facts: Facts, node_name: str) -> bool:
 
 
 def limits_hold(facts: Facts, call: Call) -> Findings:
-    """The machines of a pool never have more than its limits, not even while some replace others."""
+    """The machines of a pool never have more than its limits; those that are on their way out do not count any more."""
     if not (call.is_of_cloud and call.verb == "create"):
         return
     name = facts.pool_of_claim.get(call.name, "")
@@ -70,14 +70,21 @@ def limits_hold(facts: Facts, call: Call) -> Findings:
     limits = Resources.parse(raw["spec"].get("limits") or {}) if raw is not None else Resources()
     if not limits:
         return
+    leaving = {claim["metadata"]["name"] for claim in facts.objects(kinds.NODE_CLAIM) if _is_leaving(claim)}
     held = total(
-        machine.instance_type.capacity + Resources({"nodes": 1})
+        machine.instance_type.capacity + Resources({NODES: 1})
         for machine in facts.cloud.machines
-        if machine.terminating_since is None and facts.pool_of_claim.get(machine.claim) == name
+        if facts.pool_of_claim.get(machine.claim) == name
+        and machine.terminating_since is None
+        and machine.claim not in leaving
     )
     for resource in held.exceeds(limits):
         found, limit = (each.to_dict()[resource] for each in (held, limits))
         yield f"nodepools/{name}", f"has {found} of {resource}, its limit is {limit}"
+
+
+def _is_leaving(claim: RawObject) -> bool:
+    return "deletionTimestamp" in claim["metadata"] or condition(claim, DISRUPTION_REASON) is not None
 
 
 def budgets_hold(facts: Facts, call: Call) -> Findings:
