@@ -48,15 +48,19 @@ def launch_violations(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods
     if not any(priced.price < math.inf for priced in launch.instance_types):
         yield f"nothing that {', '.join(launch.pods)} could run on is to be had"
     for priced, instance_type in zip(launch.instance_types, types, strict=True):
-        offerings = [
-            offering
-            for offering, _given in offered[priced.name]
-            if asked.fits_in(bought(instance_type, offering).allocatable)
-        ]
+        may_be = [offering for offering, _given in offered[priced.name]]
+        held = holding(instance_type, may_be, asked)
+        offerings = (
+            holding(instance_type, held, launch.requests) or held
+        )  # where some hold the claim, no other is tried
         if priced.price == math.inf and not offerings and _is_reserved(launch):
             continue  # named beside those that have a reservation, as Karpenter does; it is never launched
         yield from _type(launch, placed, priced, instance_type, offerings)
         yield from _room(launch, snapshot, placed, asked, instance_type, offerings)
+
+
+def holding(instance_type: InstanceType, offerings: Iterable[Offering], amounts: Resources) -> list[Offering]:
+    return [each for each in offerings if amounts.fits_in(bought(instance_type, each).allocatable)]
 
 
 def _is_reserved(launch: Launch) -> bool:

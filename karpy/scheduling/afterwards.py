@@ -9,14 +9,17 @@ import attrs
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath
-from karpy.scheduling.claims import PlannedClaim, Shape, Template
+from karpy.scheduling.batch import Batch
+from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
+from karpy.scheduling.groups import Group, GroupKind
+from karpy.scheduling.launching import to_launch
 from karpy.scheduling.plan import Launch, Nomination
-from karpy.scheduling.run import Batch, Run
+from karpy.scheduling.run import Run
 from karpy.scheduling.rungs import Rung
-from karpy.scheduling.topology import Group, GroupKind
+from karpy.scheduling.templates import Shape, Template
 
 __all__ = ["Standing", "place_after", "standing_after"]
 
@@ -41,7 +44,7 @@ def place_after(aftermath: Aftermath, pod: Pod, *, kept_away: bool = True) -> La
     run.place_all()
     for claim in run.open_claims.claims:
         if claim.pods[-1] is pod:
-            return claim.to_launch(aftermath.max_instance_types)
+            return to_launch(claim, aftermath.max_instance_types)
     return next((node.to_nomination() for node in run.nodes if node.pods), None)
 
 

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from karpy.cloud.instancetype import Price
 from karpy.labels import HOSTNAME
 from karpy.resources import NODES, total
-from karpy.scheduling.claims import PlannedClaim, Template
+from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import AffinityTerm
+from karpy.scheduling.templates import Template
 
 __all__ = ["bound_of", "price_bound", "rough_bound"]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from karpy.scheduling.claims import Shape
-from karpy.scheduling.constraints import SpreadTerm
-from karpy.scheduling.topology import Group
+from karpy.scheduling.constraints import AffinityTerm, SpreadTerm
+from karpy.scheduling.groups import Group
+from karpy.scheduling.templates import Shape
 
 __all__ = ["Ledger", "Recorded", "counting", "is_open"]
 
@@ -24,8 +24,17 @@ def counting(groups: Iterable[Group], shape: Shape, well_known: frozenset[str]) 
     for group in groups:
         if not group.is_host and group.key not in shape.template.keys:
             continue
-        if group.counts_node(labelled, shape.template.taints, well_known):
+        if group.counts_node(labelled, shape.template.taints, well_known) and _may_be_among(shape, group.term):
             yield group, 0 if group.is_host else shape.domains_of(group.domains, group.key)
+
+
+def _may_be_among(shape: Shape, term: SpreadTerm | AffinityTerm) -> bool:
+    """Whether any such machine can be bought that is one of the nodes which the term counts."""
+    if not isinstance(term, SpreadTerm):
+        return True
+    return any(
+        not wanted or shape.mask & shape.template.shape(shape.requirements & wanted).mask for wanted in term.nodes
+    )
 
 
 def is_open(recorded: Recorded, shape: Shape) -> bool:

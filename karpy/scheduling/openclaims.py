@@ -11,12 +11,13 @@ import abc
 import heapq
 from typing import Generic, TypeVar
 
-from karpy.scheduling.claims import Fit, PlannedClaim, Shape
+from karpy.scheduling.claims import Fit, PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.ledger import Ledger
 from karpy.scheduling.lots import Lot
 from karpy.scheduling.ports import clash
 from karpy.scheduling.rungs import Likeness, Rung, hosts_of
+from karpy.scheduling.templates import Shape
 
 __all__ = ["EvenClaims", "Line", "OpenClaims"]
 

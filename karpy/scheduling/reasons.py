@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.requirements import Requirements
 from karpy.resources import CPU, NODES, Resources, format_amount
-from karpy.scheduling.claims import Template
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.instances import bits
 from karpy.scheduling.limits import within
 from karpy.scheduling.plan import Excluded, PoolRefusal, RefusalKind
 from karpy.scheduling.rungs import Rung
+from karpy.scheduling.templates import Template
 from karpy.taints import untolerated
 
 __all__ = ["Refusals"]

@@ -12,73 +12,36 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-import attrs
-
 from karpy.cloud.instancetype import Catalog, Price
 from karpy.objects.pod import Pod
-from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath, aftermath_of
+from karpy.scheduling.batch import Batch
 from karpy.scheduling.bound import bound_of
-from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
-from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
+from karpy.scheduling.claims import Fit, PlannedClaim
+from karpy.scheduling.classes import PodClass, ReadPod, classify
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import daemons_of
-from karpy.scheduling.defaultspread import DefaultSpread
 from karpy.scheduling.existing import ExistingNode, existing_nodes
+from karpy.scheduling.groups import Group
+from karpy.scheduling.launching import to_launch
 from karpy.scheduling.limits import remaining_limits, within
 from karpy.scheduling.lots import Lot, gathered, in_single_file
 from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan, Unschedulable
+from karpy.scheduling.policy import Policy
 from karpy.scheduling.reasons import Refusals
 from karpy.scheduling.rungs import Options, Rung, hosts_of
 from karpy.scheduling.spare import Sizes
+from karpy.scheduling.templates import Template, templates_for
 from karpy.scheduling.thriftyclaims import ThriftyClaims
-from karpy.scheduling.topology import Group, Topology
+from karpy.scheduling.topology import Topology
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE
 
-__all__ = ["Batch", "Policy", "Run"]
-
-
-@attrs.frozen(kw_only=True)
-class Policy:
-    """How a solve goes about it; see `karpy.scheduling.scheduler.solve`."""
-
-    packing: Packing = Packing.THRIFTY
-    to_the_letter: bool = False
-    """Karpenter's packing as Karpenter has it, also where that only puts pods off until the next pass."""
-    respect_preferences: bool = True
-    strict_min_values: bool = True
-    reserved_capacity: bool = True
-    default_spread: Sequence[TopologySpreadConstraint] = ()
-
-
-@attrs.frozen(eq=False)
-class Batch:
-    """``pods`` that want a place. With the virtual pods of buffers: those that can be read, and the refusals of the rest."""
-
-    pods: Sequence[Pod]
-    readable: Sequence[ReadPod]
-    refused: Sequence[Unschedulable]
-
-    @classmethod
-    def read(cls, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: Policy) -> Batch:
-        """What these pods ask for. It stays the same whatever packing is tried."""
-        readable, refused = read_pods(
-            (*pods, *snapshot.headroom),
-            catalog.labels,
-            snapshot.namespaces,
-            snapshot.storage,
-            unsupported=catalog.unsupported_volumes,
-            default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
-        )
-        if not policy.respect_preferences:
-            required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
-            readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
-        return cls(pods, readable, [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused])
+__all__ = ["Run"]
 
 
 class Run:
@@ -146,7 +109,7 @@ class Run:
     def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
         waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
-        if self.policy.to_the_letter:
+        if self.policy.one_by_one:
             waiting = in_single_file(waiting)
         while waiting:
             before = sum(map(len, waiting))
@@ -174,9 +137,20 @@ class Run:
         found = self._rungs.get(key)
         if found is None:
             ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
-            leads = not self.policy.to_the_letter
-            found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
+            found = self._rungs[key] = tuple(
+                Rung(c, selected_by, self.topology, leads=self.policy.leads) for c in ladder
+            )
         return found
+
+    @property
+    def leads_others(self) -> bool:
+        """Whether any pod was to say where others have to go (see `Policy.leads`)."""
+        return any(rung.leads_others for rungs in self._rungs.values() for rung in rungs)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no pod began in a domain by itself while others, whom it wants to be with, may turn out to be elsewhere."""
+        return not any(group.began_in_doubt for group in self.topology.groups)
 
     def _where_planned(self, pod_class: PodClass) -> Sequence[Pod]:
         """Keep pods with the claim that an earlier pass launched for them, and return the others.
@@ -273,7 +247,7 @@ class Run:
     def to_plan(self, max_types: int) -> Plan:
         launches, dropped, kept = [], [], []
         for claim in self.open_claims.claims:
-            launch = claim.to_launch(max_types)
+            launch = to_launch(claim, max_types)
             if launch is not None:
                 launches.append(launch)
                 kept.append(claim)

@@ -10,12 +10,13 @@ import itertools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 
-from karpy.scheduling.claims import Shape
 from karpy.scheduling.constraints import Constraints
+from karpy.scheduling.groups import Group, GroupKind, Host
 from karpy.scheduling.instances import bits
 from karpy.scheduling.ledger import Recorded, counting, is_open
 from karpy.scheduling.ports import HostPort
-from karpy.scheduling.topology import Group, GroupKind, Host, Topology
+from karpy.scheduling.templates import Shape
+from karpy.scheduling.topology import Topology
 from karpy.state.snapshot import NodeView
 
 __all__ = ["Likeness", "Options", "Rung", "hosts_of"]
@@ -52,8 +53,10 @@ class Rung:
         self.host_affinities = tuple(g for g in self.host_groups if g.kind is GroupKind.AFFINITY)
         self.likeness: Likeness = (tuple((g, self.itself[g]) for g in self.host_groups), constraints.ports)
         self._zonal = tuple(group for group in deciding if not group.is_host)
+        self._beginning = tuple(g for g in self._zonal if g.kind is GroupKind.AFFINITY and self.itself[g])
         following = (g for g in selected_by if g.kind is GroupKind.AFFINITY and not g.is_host and g not in self.itself)
         self._followed = frozenset(following if leads else ())
+        self.leads_others = bool(self._followed)
         by_domain = (*self._zonal, *(group for group in selected_by if group in self._followed))
         self._keys = tuple(dict.fromkeys(group.key for group in by_domain))
         self._by_key = tuple(tuple(group for group in by_domain if group.key == key) for key in self._keys)
@@ -108,8 +111,8 @@ class Rung:
         if len(reachable) == 1 and len(self._keys) == 1:
             groups, key = self._by_key[0], self._keys[0]
             mask = reachable[0].domains_of(groups[0].domains, key)
-            if mask & (mask - 1) == 0 and reachable[0].is_settled(key):  # the machine stays what it is
-                return (reachable,) if mask & self._allowed(groups) or self._merely_follows(groups, mask) else ()
+            if mask and mask & (mask - 1) == 0 and reachable[0].is_settled(key):  # the machine stays what it is
+                return (reachable,) if mask & self._allowed(groups) else ()
         found = [option for joined in reachable for option in self._narrowed(joined)]
         found.sort(key=lambda option: option[0])
         return tuple(
@@ -121,31 +124,17 @@ class Rung:
         """How crowded the domains are, key by key, and what the machine is when it is settled there."""
         found: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
         for key, groups in zip(self._keys, self._by_key, strict=True):
-            if key not in shape.template.keys:
-                if any(group.kind in _NEED_A_DOMAIN for group in groups):
+            if key not in shape.template.keys or not shape.domains_of(groups[0].domains, key):
+                if any(group.kind in _NEED_A_DOMAIN and group not in self._followed for group in groups):
                     return []
-                continue  # a machine in no domain keeps nobody away from any
+                continue  # a machine in no domain keeps nobody away from any, and has nobody follow it there
             found = [
                 ((*crowds, crowd), narrowed)
                 for crowds, held in found[:_MOST_OPTIONS]
-                for crowd, narrowed in self._settled(key, groups, held)
-                if narrowed.mask
+                for crowd, mask in self._choices(key, groups, held)
+                if (narrowed := held.narrowed(groups[0].domains, key, mask)).mask
             ]
         return found
-
-    def _settled(self, key: str, groups: Sequence[Group], held: Shape) -> list[tuple[int, Shape]]:
-        if self._merely_follows(groups, held.domains_of(groups[0].domains, key)):
-            return [
-                (0, held)
-            ]  # no machine of this shape has the label: whoever wants to be near by it waits, and nobody else
-        return [
-            (crowd, held.narrowed(groups[0].domains, key, mask)) for crowd, mask in self._choices(key, groups, held)
-        ]
-
-    def _merely_follows(self, groups: Sequence[Group], mask: int) -> bool:
-        """Whether there is no domain to be in, and nothing of the pod asks for one: others follow it, or it is kept apart."""
-        apart = (GroupKind.ANTI_AFFINITY, GroupKind.INVERSE)
-        return not mask and all(group in self._followed or group.kind in apart for group in groups)
 
     def _allowed(self, groups: Sequence[Group]) -> int:
         """The domains, of one key, where such a pod may go."""
@@ -223,6 +212,8 @@ class Rung:
 
     def record_claim(self, host: Host, shape: Shape, well_known: frozenset[str], pods: int = 1) -> tuple[Recorded, ...]:
         """So many pods were put on a machine of this shape. Returns what of it is open, as long as the machine is."""
+        for group in self._beginning:
+            group.begin()
         known = self._recorded.get(shape)
         if known is None:
             recorded = tuple(counting((*self._counted, *self._keeping), shape, well_known))
@@ -234,6 +225,8 @@ class Rung:
 
     def record_node(self, view: NodeView) -> None:
         """A pod was put on a node that exists."""
+        for group in self._beginning:
+            group.begin()
         for group in (*self._counted, *self._keeping):
             if not group.counts_node(view.requirements, view.taints, frozenset()):
                 continue

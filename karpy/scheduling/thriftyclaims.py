@@ -12,13 +12,14 @@ import heapq
 from collections.abc import Callable, Iterator
 
 from karpy.cloud.instancetype import Price
-from karpy.scheduling.claims import Fit, PlannedClaim, Shape
+from karpy.scheduling.claims import Fit, PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.lots import Lot
 from karpy.scheduling.openclaims import Entry, Line, OpenClaims
 from karpy.scheduling.ports import clash
 from karpy.scheduling.rungs import Rung
 from karpy.scheduling.spare import Sizes
+from karpy.scheduling.templates import Shape
 
 __all__ = ["ThriftyClaims"]
 

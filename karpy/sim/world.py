@@ -18,6 +18,7 @@ from karpy.kube.crds import core_crds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import describe
 from karpy.objects.watchevent import WatchEvent
+from karpy.sim.agenda import CloudEvents
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.boundary import Boundary
 from karpy.sim.cache import ClusterCache
@@ -34,6 +35,7 @@ from karpy.sim.podremoval import PodGarbage, TaintEviction
 from karpy.sim.process import Autoscaler, Process, Program, feed
 from karpy.sim.scheduler import Scheduler
 from karpy.sim.trace import Trace
+from karpy.sim.weather import Weather
 from karpy.sim.witness import Violation, Witness
 from karpy.sim.workloads import workload_controllers
 
@@ -45,10 +47,10 @@ _STOP_CHECK_S = 0.2
 class World:
     """One simulated cluster on its own time.
 
-    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``actors=False`` leaves the
-    API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the renewal of
-    their leases every ten seconds; without it an idle world has nothing to do. ``faults``: what goes wrong for the processes that
-    `start` runs.
+    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``weather``: what they do to
+    their customers (see `karpy.sim.weather`). ``faults``: what goes wrong for the processes that `start` runs. ``actors=False``
+    leaves the API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the
+    renewal of their leases every ten seconds; without it an idle world has nothing to do.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class World:
         *,
         start: float = DEFAULT_START,
         timing: Timing | None = None,
+        weather: Weather | None = None,
         heartbeats: bool = False,
         actors: bool = True,
         faults: Faults | None = None,
@@ -67,7 +70,7 @@ class World:
         self.clock = VirtualClock(start)
         self.api = ApiServer(self.clock, seed)
         self.loop = Loop(self.api, self.clock, seed)
-        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing)
+        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)
         self.actors = self._populate(heartbeats=heartbeats) if actors else ()
@@ -97,6 +100,7 @@ class World:
             loop.wake(kubelets, kubelets.take(machine))
 
         self.cloud.subscribe(tell)
+        CloudEvents(self.cloud, clock).join(loop)
         return actors
 
     # Who else takes part

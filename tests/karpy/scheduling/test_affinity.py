@@ -204,3 +204,12 @@ def test_a_pod_that_bears_a_taint_does_not_bring_it(toleration: Json) -> None:
     (launch,) = plan_of(make_nodepool(), bearing, plain, types=[make_instance_type()]).launches
     assert launch.pool.taints == ()
     assert launch.pods == ("default/bearing", "default/plain")
+
+
+@pytest.mark.parametrize("packing", [None, "thrifty", "karpenter"])
+def test_who_wants_to_be_near_by_a_label_that_no_node_has_waits_and_keeps_nobody_else_waiting(
+    packing: str | None,
+) -> None:
+    plan = plan_of(make_nodepool(), pod("web"), pod("follower", near("rack"), app="other"), packing=packing)
+    assert [launch.pods for launch in plan.launches] == [("default/web",)]
+    assert [part.pods for part in plan.unschedulable] == [("default/follower",)]

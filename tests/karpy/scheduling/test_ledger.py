@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from karpy import labels
-from karpy.testing import make_nodepool, make_pod, selector
+from karpy.testing import make_instance_type, make_nodepool, make_pod, selector
 from tests.judge import plan_of
 
 ARM = {labels.ARCH: "arm64"}
@@ -55,3 +55,28 @@ def test_once_it_is_settled_it_keeps_them_away_from_its_own_only(zone: str, othe
     together, *rest = sorted((launch.pods for launch in plan.launches), key=len, reverse=True)
     assert set(together) == {"default/loud", "default/settling"}
     assert [pod for pods in rest for pod in pods] == others
+
+
+@pytest.mark.parametrize("packing", ["thrifty", "karpenter"])
+def test_a_machine_that_can_only_be_bought_otherwise_does_not_count(packing: str) -> None:
+    """The requirements of the pool leave the architecture open; what it may buy does not."""
+    web = {"app": "web"}
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": labels.ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": web},
+    }
+    of_intel = make_nodepool("intel", weight=9, requirements=[selector(labels.INSTANCE_TYPE, "In", "intel")])
+    types = [make_instance_type("intel", arch="amd64"), make_instance_type("arm", arch="arm64")]
+    plain = [
+        make_pod(f"plain-{n}", labels=web, requests={"cpu": "1"}, spec={"nodeSelector": {labels.ZONE: "zone-a"}})
+        for n in range(2)
+    ]
+    on_arm = {"nodeSelector": ARM, "affinity": in_zones("zone-a", "zone-b"), "topologySpreadConstraints": [constraint]}
+    arms = [make_pod(f"arm-{n}", labels=web, requests={"cpu": "500m"}, spec=on_arm) for n in range(2)]
+    plan = plan_of(of_intel, make_nodepool("any"), *plain, *arms, types=types, packing=packing)
+    zones = [
+        launch.requirements.labels()[labels.ZONE] for launch in plan.launches if "default/plain-0" not in launch.pods
+    ]
+    assert sorted(zones) == ["zone-a", "zone-b"]
