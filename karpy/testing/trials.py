@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import attrs
 
 from karpy.controllers.base import Request
 from karpy.errors import InvalidObject, shown
 from karpy.operator import Operator
+from karpy.sim import weather as weathers
 from karpy.sim.boundary import Boundary
 from karpy.sim.cloud import Timing
 from karpy.sim.faults import Fault, Faults, Planned
+from karpy.sim.forecast import forecast
+from karpy.sim.generic import ZONES
 from karpy.sim.process import Program, Surroundings
+from karpy.sim.weather import Weather
 from karpy.sim.witness import Violation
 from karpy.sim.world import World
 from karpy.testing.stories import Story, Storyteller
@@ -67,6 +73,7 @@ class Trial:
     minutes: float = MINUTES
     pods: tuple[int, ...]
     faults: Faults = attrs.field(factory=Faults)
+    weather: Weather = attrs.field(factory=Weather)
     replicas: int = 1
 
     @classmethod
@@ -77,6 +84,7 @@ class Trial:
             minutes=minutes,
             pods=Story.draw(seed).pods,
             faults=Faults.draw(seed, until_s=minutes * 60 * _STORMY),
+            weather=forecast(seed, minutes * 60 * _STORMY, zones=ZONES),
             replicas=2 if seed % 5 == 4 else 1,
         )
 
@@ -93,7 +101,7 @@ class Trial:
             trial = cls.draw(int(given.pop("--seed")), float(given.pop("--minutes", MINUTES)))
             for option, text in given.items():
                 trial = attrs.evolve(trial, **_READERS[option](text))
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError, SyntaxError) as error:
             if isinstance(error, InvalidObject):
                 raise
             raise InvalidObject(
@@ -104,12 +112,12 @@ class Trial:
     def __str__(self) -> str:
         pods = ",".join(map(str, self.pods))
         words = ["--seed", str(self.seed), "--minutes", f"{self.minutes:g}", "--pods", pods]
-        words += ["--faults", str(self.faults), "--replicas", str(self.replicas)]
+        words += ["--faults", str(self.faults), "--weather", repr(self.weather), "--replicas", str(self.replicas)]
         return shlex.join(words)
 
     def play(self, program: Program = reference) -> Outcome:
         """Let it happen. An exception that nobody expects is a violation too, of ``runs_through``."""
-        world = World(self.seed, timing=_TIMING, faults=self.faults)
+        world = World(self.seed, timing=_TIMING, faults=self.faults, weather=self.weather)
         failure: tuple[Violation, ...] = ()
         try:
             self._run(world, program)
@@ -121,7 +129,7 @@ class Trial:
 
     def world(self, program: Program = reference) -> World:
         """The same, left to the caller to run: for looking at it closely."""
-        world = World(self.seed, timing=_TIMING, faults=self.faults)
+        world = World(self.seed, timing=_TIMING, faults=self.faults, weather=self.weather)
         self._begin(world, program)
         return world
 
@@ -154,6 +162,8 @@ class Trial:
             yield attrs.evolve(self, pods=pods)
         for faults in self.faults.smaller():
             yield attrs.evolve(self, faults=faults)
+        for weather in self.weather.simpler():
+            yield attrs.evolve(self, weather=weather)
         for share in (0.5, 0.8):
             if self.minutes > 1:
                 yield attrs.evolve(self, minutes=round(self.minutes * share, 1))
@@ -166,8 +176,27 @@ def _fewer(pods: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
                 yield (*pods[:index], less, *pods[index + 1 :])
 
 
-_READERS = {
+def _weather(text: str) -> Weather:
+    """Read the call of `Weather` that its ``repr()`` is."""
+    values = {name: getattr(weathers, name) for name in weathers.__all__}
+
+    def read(node: ast.AST) -> Any:
+        if isinstance(node, ast.Tuple):
+            return tuple(map(read, node.elts))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in values:
+            named = {word.arg: read(word.value) for word in node.keywords if word.arg}
+            return values[node.func.id](*map(read, node.args), **named)
+        return ast.literal_eval(node)  # type: ignore[arg-type]
+
+    found = read(ast.parse(text, mode="eval").body)
+    if not isinstance(found, Weather):
+        raise ValueError(text)
+    return found
+
+
+_READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "--pods": lambda text: {"pods": tuple(int(each) for each in text.split(","))},
     "--faults": lambda text: {"faults": Faults.parse(text)},
+    "--weather": lambda text: {"weather": _weather(text)},
     "--replicas": lambda text: {"replicas": int(text)},
 }

@@ -67,6 +67,7 @@ class Facts:
         self._lasting: dict[Hashable, tuple[float, int]] = {}
         self._sample = 0
         self._pictures: dict[Kind, tuple[int, tuple[RawObject, ...]]] = {}
+        self._start = self.now
         self.last_written = (-1, self.now)
         """The version of the whole cluster, and when it was first seen at that."""
         self.stormy_at = self.now
@@ -113,9 +114,9 @@ class Facts:
     @property
     def is_calm(self) -> bool:
         """Whether neither faults nor a cloud out of sorts are to be expected now."""
-        now = self.now
-        idle = all(process.is_up for process in self.processes)
-        return self.boundary.is_calm and idle and now >= 0
+        weather = self.cloud.weather
+        clear = weather.is_calm or (weather.lasts_s is not None and self.now - self._start >= weather.lasts_s)
+        return clear and self.boundary.is_calm and all(process.is_up for process in self.processes)
 
     def lasting_s(self, *key: Hashable) -> float:
         """For how long something has been found in every sample; to be asked in each sample in which it is."""
