@@ -113,7 +113,7 @@ class Trial:
         pods = ",".join(map(str, self.pods))
         words = ["--seed", str(self.seed), "--minutes", f"{self.minutes:g}", "--pods", pods]
         words += ["--faults", str(self.faults), "--weather", repr(self.weather), "--replicas", str(self.replicas)]
-        return shlex.join(words)
+        return " ".join(map(_quoted, words))
 
     def play(self, program: Program = reference) -> Outcome:
         """Let it happen. An exception that nobody expects is a violation too, of ``runs_through``."""
@@ -167,6 +167,11 @@ class Trial:
         for share in (0.5, 0.8):
             if self.minutes > 1:
                 yield attrs.evolve(self, minutes=round(self.minutes * share, 1))
+
+
+def _quoted(word: str) -> str:
+    """For a shell; what holds single quotes and nothing that double quotes would not keep is easier to read in double ones."""
+    return f'"{word}"' if "'" in word and not set(word) & set('"$`\\!') else shlex.quote(word)
 
 
 def _fewer(pods: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

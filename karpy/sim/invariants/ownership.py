@@ -11,8 +11,8 @@ from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of, prov
 
 __all__ = ["claims_have_instances", "instances_have_claims", "nodes_have_claims"]
 
-ORPHAN_GRACE_S = 300.0
-"""Garbage is collected every two minutes, and a machine takes a while to go."""
+ORPHAN_GRACE_S = 420.0
+"""Garbage is collected every two minutes, a machine takes a while to go, and clocks may be off by two minutes."""
 LAUNCH_GRACE_S = 300.0 + 60.0
 """A claim that cannot be launched is given up after five minutes."""
 REGISTRATION_GRACE_S = 900.0 + 120.0

@@ -114,4 +114,4 @@ def _view(view: NodeView) -> str:
         f"claim {claim.name} at version {claim.metadata.resource_version}" if claim is not None else "no claim",
     )
     pods = ", ".join(sorted(pod.key for pod in view.pods)) or "no pods"
-    return f"{' and '.join(versions)} with {pods}{', leaving' if view.is_leaving else ''}"
+    return f"{' and '.join(versions)} with {pods}"

@@ -9,7 +9,9 @@ from karpy.sim.trace import Call
 __all__ = ["consolidation_saves", "launches_are_bounded"]
 
 _CENT_FRACTION = 1e-9
-SPARE_LAUNCHES = 10
+SPARE_CLAIMS = 40
+"""Each claim that is refused for want of capacity teaches a few offerings that cannot be had."""
+SPARE_MACHINES = 8
 
 
 def consolidation_saves(facts: Facts, call: Call) -> Findings:
@@ -34,10 +36,12 @@ def _is_dearer(facts: Facts, move: Move) -> bool:
 
 
 def launches_are_bounded(facts: Facts, call: Call) -> Findings:
-    """In ten minutes no more claims are made than twice the pods there are, and a few."""
-    if call.kind != kinds.NODE_CLAIM or call.verb != "create":
+    """In ten minutes no more machines are launched than twice the pods there are, and a few; nor very many more claims made."""
+    if call.verb != "create" or call.kind not in (None, kinds.NODE_CLAIM):
         return
-    made = facts.count_by_span("launches")
-    bound = SPARE_LAUNCHES + 2 * len(facts.objects(kinds.POD))
-    if made > bound:
-        yield "nodeclaims", f"{made} were made within ten minutes for {len(facts.objects(kinds.POD))} pods"
+    what, spare = ("machines", SPARE_MACHINES) if call.is_of_cloud else ("nodeclaims", SPARE_CLAIMS)
+    if call.is_of_cloud and facts.count_by_span("launched", call.result.provider_id) > 1:
+        return  # the same machine again, after a crash
+    made, pods = facts.count_by_span(what), len(facts.objects(kinds.POD))
+    if made > spare + 2 * pods:
+        yield what, f"{made} were made within ten minutes for {pods} pods"
