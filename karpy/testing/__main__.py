@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 def main(arguments: list[str]) -> int:
     """What to exit with: 0 when nothing broke, 1 when something did, 2 when the line cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m karpy.testing", description=__doc__)
+    parser = argparse.ArgumentParser("python -m karpy.testing", description=__doc__, allow_abbrev=False)
     parser.add_argument("--seeds", type=int, default=0, help="play so many drawn trials")
     parser.add_argument("--first", type=int, default=0, help="the first of these seeds")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="virtual minutes of each")

@@ -8,6 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 
 import attrs
 
@@ -97,7 +98,5 @@ def _played(
     if processes == 1 or len(seeds) < _CHUNK:
         yield from map(play, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        yield from pool.imap(play, seeds, chunksize=_CHUNK)
-        pool.close()
-        pool.join()
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(play, seeds, chunksize=_CHUNK)
