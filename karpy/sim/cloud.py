@@ -82,7 +82,7 @@ class SimCloud:
         """Launch the cheapest offering that there is; a second call for the same claim answers the same machine."""
         with self._moment() as now:
             self._region.limiter.admit(CloudCall.CREATE, now)
-            known = self._region.center.machines.of_claim(claim.name, now)
+            known = self._region.datacenter.machines.of_claim(claim.name, now)
             if known is not None:
                 return known.instance()
             model = self._model(node_class)
@@ -98,7 +98,7 @@ class SimCloud:
         with self._moment() as now:
             self._region.limiter.admit(CloudCall.DELETE, now)
             machine, _ = self._seen(provider_id, now)
-            self._region.center.end(machine, now)
+            self._region.datacenter.end(machine, now)
 
     def get(self, provider_id: str) -> Instance:
         with self._moment() as now:
@@ -108,7 +108,7 @@ class SimCloud:
     def list(self) -> Sequence[Instance]:
         with self._moment() as now:
             self._region.limiter.admit(CloudCall.LIST, now)
-            machines = self._region.center.machines
+            machines = self._region.datacenter.machines
             machines.prune(now)
             return tuple(seen for machine in machines if (seen := machine.seen(now)) is not None)
 
@@ -177,10 +177,10 @@ class SimCloud:
         with self._moment() as now:
             return self._region.add(self._model(node_class), instance_type, zone, name, now).instance()
 
-    def befall(self, provider_id: str, kind: MishapKind | str, notice_s: float = NOTICE_S) -> None:
+    def befall(self, provider_id: str, kind: MishapKind | str, for_s: float = NOTICE_S) -> None:
         """Let something happen to a machine now. Of what cannot happen to it nothing comes: only spot is interrupted."""
         with self._moment() as now:
-            self._region.center.befall(self._find(provider_id, now), kind_of(MishapKind, kind), now, notice_s)
+            self._region.datacenter.befall(self._find(provider_id, now), kind_of(MishapKind, kind), now, for_s)
 
     def kill(self, provider_id: str) -> None:
         """The machine's kubelet falls silent; the machine itself stays."""
@@ -199,7 +199,7 @@ class SimCloud:
 
     def subscribe(self, listener: Listener) -> None:
         """CloudCall ``listener`` whenever a machine is launched, begins to terminate, dies, is stopped or vanishes."""
-        self._region.center.subscribe(listener)
+        self._region.datacenter.subscribe(listener)
 
     def on_plan(self, listener: Callable[[float], None]) -> None:
         """CloudCall ``listener`` with every time at which something will happen by itself; `catch_up` lets it happen."""
@@ -226,23 +226,23 @@ class SimCloud:
     def machines(self) -> tuple[Machine, ...]:
         """All machines that exist, in the order of their launch."""
         with self._moment() as now:
-            machines = self._region.center.machines
+            machines = self._region.datacenter.machines
             machines.prune(now)
             return tuple(machine for machine in machines if not machine.is_gone(now))
 
     def machine(self, provider_id: str) -> Machine | None:
         """The machine as it is, whatever the API tells of it; None when it does not exist."""
         with self._moment() as now:
-            return self._region.center.machines.get(provider_id, now)
+            return self._region.datacenter.machines.get(provider_id, now)
 
     def cost_per_hour(self) -> Price:
         with self._moment():
-            return self._region.center.bill.per_hour
+            return self._region.datacenter.bill.per_hour
 
     def cost(self, until: float | None = None) -> float:
         """Dollars spent until now, or until a later time if nothing changes."""
         with self._moment() as now:
-            return self._region.center.bill.total(now if until is None else until)
+            return self._region.datacenter.bill.total(now if until is None else until)
 
     @property
     def calls(self) -> Counter[str]:
@@ -273,14 +273,14 @@ class SimCloud:
 
     def _seen(self, provider_id: str, now: float) -> tuple[Machine, Instance]:
         """A machine, and what the API tells of it."""
-        machine = self._region.center.machines.remembered(provider_id, now)
+        machine = self._region.datacenter.machines.remembered(provider_id, now)
         seen = None if machine is None else machine.seen(now)
         if machine is None or seen is None:
             raise NodeClaimNotFound(f"no machine {provider_id}")
         return machine, seen
 
     def _find(self, provider_id: str, now: float) -> Machine:
-        machine = self._region.center.machines.get(provider_id, now)
+        machine = self._region.datacenter.machines.get(provider_id, now)
         if machine is None:
             raise NodeClaimNotFound(f"no machine {provider_id}")
         return machine

@@ -86,11 +86,11 @@ class Datacenter:
 
     # What befalls a machine
 
-    def befall(self, machine: Machine, kind: MishapKind, at: float, notice_s: float = NOTICE_S) -> None:
+    def befall(self, machine: Machine, kind: MishapKind, at: float, for_s: float = NOTICE_S) -> None:
         """Let something happen to a machine that it `can_befall`."""
         if not self.can_befall(machine, kind):
             return
-        due = at + notice_s
+        due = at + for_s
         match kind:
             case MishapKind.INTERRUPTION:
                 self._announce(NoticeKind.SPOT_INTERRUPTION, machine, at, due)
@@ -104,24 +104,30 @@ class Datacenter:
                 self._stop(machine, at)
             case MishapKind.TERMINATION:
                 self.end(machine, at)
+            case MishapKind.SILENCE:
+                self._fall_silent(machine, at, due)
             case MishapKind.DEATH:
-                self._die(machine, at)
+                self._fall_silent(machine, at, None)
             case MishapKind.VANISHING:
                 self._vanish(machine, at)
 
     @staticmethod
     def can_befall(machine: Machine, kind: MishapKind) -> bool:
-        """Only spot machines are interrupted, and what is on its way out can only vanish."""
-        if kind is MishapKind.INTERRUPTION and machine.offering.capacity_type != labels.SPOT:
-            return False
-        return machine.terminating_since is None or kind is MishapKind.VANISHING
+        """What is on its way out can only vanish, and what is stopped can only end; only spot machines are interrupted."""
+        if machine.terminating_since is not None:
+            return kind is MishapKind.VANISHING
+        if not machine.is_paid:
+            return kind in (MishapKind.TERMINATION, MishapKind.VANISHING)
+        if kind is MishapKind.INTERRUPTION:
+            return machine.offering.capacity_type == labels.SPOT
+        return kind is not MishapKind.SILENCE or not machine.is_dead
 
     def victim(self, number: int, kind: MishapKind, now: float) -> Machine | None:
-        """The machine of this number, or the oldest for 0, if it runs and this can befall it."""
-        for machine in self.machines:
-            if number in (0, machine.serial) and machine.is_paid and self.can_befall(machine, kind):
-                return None if machine.is_gone(now) else machine
-        return None
+        """The machine of this number, or for 0 the oldest that runs, if this can befall it."""
+        able = (machine for machine in self.machines if not machine.is_gone(now) and self.can_befall(machine, kind))
+        if number:
+            return next((machine for machine in able if machine.serial == number), None)
+        return next((machine for machine in able if machine.is_paid), None)
 
     def _expose(self, machine: Machine, hazard: Hazard) -> None:
         """Each machine and kind is drawn by itself, so that one hazard less changes no other."""
@@ -134,7 +140,7 @@ class Datacenter:
 
         def strike(then: float) -> None:
             if hazard in self._hazards:
-                self.befall(machine, hazard.kind, then, hazard.notice_s)
+                self.befall(machine, hazard.kind, then, hazard.for_s)
 
         self._agenda.plan(at, strike)
 
@@ -143,15 +149,25 @@ class Datacenter:
 
     def _stop(self, machine: Machine, at: float) -> None:
         machine.is_dead = True
+        machine.returns_at = None
         self._stop_paying(machine, at)
         for state in ("stopping", "stopped"):
             self.notices.send(NoticeKind.STOPPED, machine.provider_id, at, state=state)
         self._tell(machine)
 
-    def _die(self, machine: Machine, at: float) -> None:
+    def _fall_silent(self, machine: Machine, at: float, until: float | None) -> None:
         machine.is_dead = True
         machine.dies_at = at
+        machine.returns_at = until
         self._tell(machine)
+        if until is not None:
+            self._agenda.plan(until, lambda _then: self._answer_again(machine, until))
+
+    def _answer_again(self, machine: Machine, at: float) -> None:
+        """Unless something else has befallen the machine meanwhile."""
+        if machine.returns_at == at and machine.is_paid:
+            machine.is_dead = False
+            self._tell(machine)
 
     def _vanish(self, machine: Machine, at: float) -> None:
         if machine.terminating_since is None:

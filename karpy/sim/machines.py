@@ -56,6 +56,8 @@ class Machine:
     """Seconds after joining until an extended resource appears."""
     dies_at: float | None = None
     """When its kubelet falls silent."""
+    returns_at: float | None = None
+    """When a kubelet that fell silent answers again."""
 
     @property
     def offering_key(self) -> OfferingKey:

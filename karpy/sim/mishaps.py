@@ -13,7 +13,7 @@ from karpy.sim.where import Where
 __all__ = ["Hazard", "Mishap", "MishapKind", "Stray"]
 
 NOTICE_S = 120.0
-"""How long before its end a spot machine is told of it."""
+"""How long before its end a spot machine is told of it, on EC2."""
 
 
 class MishapKind(enum.StrEnum):
@@ -29,6 +29,8 @@ class MishapKind(enum.StrEnum):
     """Somebody stops the machine: it is there, costs nothing, and its kubelet is silent."""
     TERMINATION = "termination"
     """Somebody ends the machine at the cloud's console."""
+    SILENCE = "silence"
+    """The kubelet falls silent and answers again after a while. There is no notice."""
     DEATH = "death"
     """The machine runs and costs, but its kubelet falls silent. There is no notice."""
     VANISHING = "vanishing"
@@ -46,8 +48,8 @@ class Mishap(Terse):
     kind: MishapKind = attrs.field(converter=_mishap_kind)
     at_s: float = attrs.field(default=0.0, validator=amount)
     machine: int = attrs.field(default=0, validator=amount)
-    notice_s: float = attrs.field(default=NOTICE_S, validator=amount)
-    """For what is announced: how long before it happens."""
+    for_s: float = attrs.field(default=NOTICE_S, validator=amount)
+    """How long the notice of what is announced runs, or how long a silence lasts."""
 
 
 @attrs.frozen(repr=False)
@@ -56,7 +58,7 @@ class Hazard(Terse):
 
     kind: MishapKind = attrs.field(converter=_mishap_kind)
     per_hour: float = attrs.field(default=0.0, validator=amount)
-    notice_s: float = attrs.field(default=NOTICE_S, validator=amount)
+    for_s: float = attrs.field(default=NOTICE_S, validator=amount)
 
 
 @attrs.frozen(repr=False)

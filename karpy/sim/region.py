@@ -40,7 +40,7 @@ class Region:
         self.notices = NoticeQueue(weather.delivery, seed, began)
         self._assembly = Assembly(timing, weather.read_lag_s, seed)
         self._troubles = Troubles(weather.troubles, seed)
-        self.center = Datacenter(
+        self.datacenter = Datacenter(
             self.agenda,
             self.notices,
             self.shop.quotas,
@@ -79,9 +79,9 @@ class Region:
         if answer.bought is None:
             raise answer.error()
         machine = self._assemble(model, claim, answer.bought, now, troubles)
-        self.center.launch(machine)
+        self.datacenter.launch(machine)
         if TroubleKind.ENDS_EARLY in troubles:
-            self.agenda.plan(now + troubles[TroubleKind.ENDS_EARLY], partial(self.center.end, machine))
+            self.agenda.plan(now + troubles[TroubleKind.ENDS_EARLY], partial(self.datacenter.end, machine))
         if TroubleKind.ANSWER_LOST in troubles:
             raise timed_out()
         return machine
@@ -96,7 +96,7 @@ class Region:
         machine = self._assemble(model, NodeClaim(name=""), bought, now)
         machine.taints = ()
         machine.node_name = name or machine.node_name or f"node-{machine.serial}"
-        self.center.launch(machine)
+        self.datacenter.launch(machine)
         return machine
 
     def _assemble(
@@ -124,9 +124,9 @@ class Region:
 
     def _reprice(self, at: float) -> None:
         """Machines that run pay today's prices."""
-        for machine in self.center.machines:
+        for machine in self.datacenter.machines:
             price = self.shop.price(machine.model, machine.offering_key, self.since_began(at))
-            self.center.reprice(machine, price, at)
+            self.datacenter.reprice(machine, price, at)
 
     # The weather
 
@@ -137,7 +137,7 @@ class Region:
         self._troubles.clear_up()
         self._assembly.clear_up()
         self.shop.clear_up()
-        self.center.clear_up()
+        self.datacenter.clear_up()
 
     def _plan(self, weather: Weather) -> None:
         began, plan = self._began, self.agenda.plan
@@ -160,9 +160,9 @@ class Region:
         self.agenda.plan(at + every_s, step)
 
     def _befall(self, mishap: Mishap, at: float) -> None:
-        victim = None if self._is_calm else self.center.victim(mishap.machine, mishap.kind, at)
+        victim = None if self._is_calm else self.datacenter.victim(mishap.machine, mishap.kind, at)
         if victim is not None:
-            self.center.befall(victim, mishap.kind, at, mishap.notice_s)
+            self.datacenter.befall(victim, mishap.kind, at, mishap.for_s)
 
     def _stray(self, stray: Stray, at: float) -> None:
         found = None if self._is_calm else self.shop.cheapest(stray.where, self.since_began(at))
@@ -172,4 +172,4 @@ class Region:
         claim = NodeClaim(name=f"lost-{self.launches + 1}" if stray.is_ours else "")
         machine = self._assemble(model, claim, (choice, offering), at, {TroubleKind.NEVER_JOINS: 0.0})
         machine.node_name = machine.node_name or f"node-{machine.serial}"
-        self.center.launch(machine)
+        self.datacenter.launch(machine)

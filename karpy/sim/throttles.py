@@ -108,5 +108,5 @@ _RESIDUE = 1e-6
 def _refusal(call: CloudCall, throttle: Throttle, missing: float) -> Throttled:
     if not throttle.says_when:
         return Throttled(f"RequestLimitExceeded: request limit exceeded for {call.value}")
-    wait_s = float(math.ceil(missing / throttle.per_s))
+    wait_s = float(math.ceil(missing / throttle.per_s - _RESIDUE))
     return Throttled(f"TooManyRequests: too many {call.value} requests, retry after {wait_s:.0f} s", wait_s)

@@ -27,10 +27,11 @@ from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.expiry import EventExpiry
 from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.generic import GenericModel
-from karpy.sim.kubelet import Kubelets, PodAgents
+from karpy.sim.kubelet import Kubelets
 from karpy.sim.loop import Loop
 from karpy.sim.machines import Machine
 from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
+from karpy.sim.podagents import PodAgents
 from karpy.sim.podremoval import PodGarbage, TaintEviction
 from karpy.sim.process import Autoscaler, Process, Program, feed
 from karpy.sim.scheduler import Scheduler

@@ -7,11 +7,13 @@ from karpy.controllers.base import Controller
 from karpy.kube.client import KubeClient
 from karpy.sim.cache import ClusterCache
 from karpy.sim.workloads.budgets import Budgets
+from karpy.sim.workloads.cronjobs import CronJobs
 from karpy.sim.workloads.daemonsets import DaemonSets
 from karpy.sim.workloads.deployments import Deployments
 from karpy.sim.workloads.jobs import Jobs
 from karpy.sim.workloads.replicasets import ReplicaSets
 from karpy.sim.workloads.statefulsets import StatefulSets
+from karpy.sim.workloads.volumes import EphemeralVolumes, VolumeBinder
 
 __all__ = ["workload_controllers"]
 
@@ -19,5 +21,16 @@ __all__ = ["workload_controllers"]
 def workload_controllers(kube: KubeClient, clock: Clock, cache: ClusterCache) -> tuple[Controller, ...]:
     """One controller of each kind, sharing the cache."""
     return tuple(
-        make(kube, clock, cache) for make in (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, Budgets)
+        make(kube, clock, cache)
+        for make in (
+            Deployments,
+            ReplicaSets,
+            StatefulSets,
+            DaemonSets,
+            Jobs,
+            CronJobs,
+            Budgets,
+            VolumeBinder,
+            EphemeralVolumes,
+        )
     )

@@ -95,7 +95,7 @@ def test_a_rebalance_recommendation_is_only_told() -> None:
 
 def test_maintenance_is_announced_and_then_stops_the_machine() -> None:
     it = Setup()
-    it.befall("maintenance", notice_s=200.0)
+    it.befall("maintenance", for_s=200.0)
     assert it.told() == [("scheduled_change", it.first.provider_id, "")]
     it.clock.advance(200)
     assert [(kind, state) for kind, _, state in it.told()] == [
@@ -134,6 +134,39 @@ def test_death_and_vanishing_are_not_told(kind: str) -> None:
     assert not it.first.runs_kubelet
     assert it.told() == []
     assert len(it.cloud.machines) == (kind == "death")
+
+
+def test_a_silence_ends_unless_something_else_has_befallen_the_machine() -> None:
+    it = Setup(machines=4)
+    _, dead, stopped, untouched = it.cloud.machines
+    for machine in (it.first, dead, stopped):
+        it.cloud.befall(machine.provider_id, "silence", for_s=60.0)
+    it.cloud.befall(dead.provider_id, "death")
+    it.cloud.befall(stopped.provider_id, "stop")
+    assert [machine.runs_kubelet for machine in it.cloud.machines] == [False, False, False, True]
+    it.clock.advance(60)
+    assert [machine.runs_kubelet for machine in it.cloud.machines] == [True, False, False, True]
+    assert it.cloud.machines[3] is untouched
+
+
+def test_the_dead_do_not_only_fall_silent() -> None:
+    it = Setup()
+    it.befall("death")
+    it.befall("silence", for_s=10.0)
+    it.clock.advance(10)
+    assert [machine.runs_kubelet for machine in it.cloud.machines] == [False]
+
+
+def test_what_is_stopped_can_only_end() -> None:
+    it = Setup()
+    it.befall("stop")
+    it.told()
+    for kind in ("stop", "interruption", "rebalance", "maintenance", "silence"):
+        it.befall(kind)
+    assert it.told() == []
+    it.befall("termination")
+    it.clock.advance(5)
+    assert it.cloud.machines == ()
 
 
 def test_what_does_not_exist_cannot_be_befallen() -> None:

@@ -7,10 +7,11 @@ import pytest
 from karpy import labels
 from karpy.objects import kinds
 from karpy.operator import Operator
-from karpy.sim.weather import Mishap, PriceWalk, Shortage, Stray, Trouble, Weather
+from karpy.resources import Resources
+from karpy.sim.weather import Mishap, PriceWalk, Shortage, Stray, Throttle, Trouble, Weather
 from karpy.sim.world import World
 from tests.karpy.controllers.stage import Silence, pool
-from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, phases, world_with_nodes
+from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, phases, template, world_with_nodes
 
 
 def node_names(world: World) -> list[str]:
@@ -48,6 +49,28 @@ def test_a_death_by_plan_is_found_out_by_missed_heartbeats() -> None:
     assert ready == {"node-1": "Unknown", "node-2": "True"}
 
 
+def test_a_silence_is_found_out_and_ends() -> None:
+    world = world_with_nodes(1, weather=Weather(mishaps=(Mishap("silence", 60.0, for_s=200.0),)))
+
+    def ready() -> str:
+        conditions = world.api.get(kinds.NODE, "node-1")["status"]["conditions"]
+        return str(next(each["status"] for each in conditions if each["type"] == "Ready"))
+
+    world.run(60 + 100 - 10)
+    assert ready() == "Unknown"
+    world.run(150)
+    assert ready() == "True"
+
+
+def test_nodes_have_what_their_machines_were_launched_with() -> None:
+    world = autoscaled(Weather(troubles=(Trouble("less-memory", (1,), by=0.25),)))
+    assert world.run_until(lambda: len(node_names(world)) == 1)
+    (machine,) = world.cloud.machines
+    status = world.api.get(kinds.NODE, machine.node_name)["status"]
+    promised = machine.instance_type.capacity["memory"]
+    assert Resources.parse(status["capacity"])["memory"] == pytest.approx(promised * 0.75)
+
+
 def test_pods_of_an_interrupted_machine_run_on_another_afterwards() -> None:
     world = autoscaled(Weather(mishaps=(Mishap("interruption", 60.0),)))
     world.run(59)
@@ -66,6 +89,24 @@ def test_karpy_overcomes_a_launch_that_fails(kind: str) -> None:
     world = autoscaled(Weather(troubles=(Trouble(kind, (1,)),)))
     assert world.run_until(lambda: phases(world) == {"Running": 3}, 600)
     assert len(world.cloud.machines) == 1
+
+
+@pytest.mark.parametrize("says_when", [True, False])
+def test_karpy_gets_through_a_throttled_api_without_losing_or_doubling_a_launch(says_when: bool) -> None:
+    throttles = (
+        Throttle(("create",), burst=3, per_s=0.5, says_when=says_when),
+        Throttle(("get", "list"), burst=3, per_s=0.5, says_when=says_when),
+        Throttle(("delete",), burst=3, per_s=0.5, says_when=says_when),
+    )
+    world = autoscaled(Weather(throttles=throttles))
+    apart = {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": "apart"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    world.apply([deployment("apart", 25, template=template("apart", affinity=affinity))])
+    assert world.run_until(lambda: phases(world) == {"Running": 28}, 600)
+    assert world.cloud.throttled["create"] > 0
+    assert world.cloud.launches == 25
+    claims = {claim["metadata"]["name"] for claim in world.api.list(kinds.NODE_CLAIM).items}
+    assert {machine.claim for machine in world.cloud.machines} == claims
 
 
 def test_karpy_waits_for_capacity_to_come_back() -> None:
