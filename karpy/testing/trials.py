@@ -191,7 +191,7 @@ def _weather(text: str) -> Weather:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in values:
             named = {word.arg: read(word.value) for word in node.keywords if word.arg}
             return values[node.func.id](*map(read, node.args), **named)
-        return ast.literal_eval(node)  # type: ignore[arg-type]
+        return ast.literal_eval(node)
 
     found = read(ast.parse(text, mode="eval").body)
     if not isinstance(found, Weather):
