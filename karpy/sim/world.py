@@ -63,7 +63,7 @@ class World:
 
     ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``actors=False`` leaves the
     API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the renewal of
-    their leases every ten seconds; without it an idle world has nothing to do.
+    their leases every ten seconds; without it an idle world has nothing to do. ``rbac``: as for `karpy.sim.apiserver.ApiServer`.
     """
 
     def __init__(
@@ -75,11 +75,12 @@ class World:
         timing: Timing | None = None,
         heartbeats: bool = False,
         actors: bool = True,
+        rbac: bool = False,
     ) -> None:
         self.seed = seed
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
-        self.api = ApiServer(self.clock, seed)
+        self.api = ApiServer(self.clock, seed, rbac=rbac)
         self.loop = Loop(self.api, self.clock, seed)
         self.cloud = SimCloud(self.models, self.clock, seed, timing=timing)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):

@@ -13,7 +13,7 @@ from karpy.kube.client import PatchType
 from karpy.sim.api import protobuf, status
 from karpy.sim.api.options import DeleteOptions, WriteOptions
 
-__all__ = ["Accept", "Request", "Target", "parse_accept", "parse_target"]
+__all__ = ["Accept", "Impersonated", "Request", "Target", "parse_accept", "parse_target"]
 
 _YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -70,6 +70,15 @@ def parse_accept(header: str) -> Accept:
 
 
 @attrs.frozen
+class Impersonated:
+    """Whom the sender wants to be taken for (the headers ``Impersonate-User``, ``-Group`` and ``-Uid``)."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+@attrs.frozen
 class Request:
     """One HTTP request, already read."""
 
@@ -80,6 +89,8 @@ class Request:
     content_type: str = ""
     accept: str = ""
     user_agent: str = ""
+    authorization: str = ""
+    impersonated: Impersonated | None = None
 
     def decoded(self, kind: str = "object") -> Any:
         """The body as a JSON value; YAML is read too where the content type says so.

@@ -14,6 +14,7 @@ from karpy.clock import Clock, format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import apply, crds, schema, status
 from karpy.sim.api.admission import Admission
+from karpy.sim.api.aggregation import CLUSTER_ROLES, aggregate
 from karpy.sim.api.customrules import schema_causes
 from karpy.sim.api.decoding import complain, decoded
 from karpy.sim.api.defaults import default_object, initial_status
@@ -182,6 +183,8 @@ class Writes:
 
     def _defined(self, collection: Collection, record: Record) -> None:
         """After a write to a definition: serve what it defines, and say so in its status."""
+        if collection.resource.key == CLUSTER_ROLES:
+            aggregate(self._store)
         if collection.resource.key != _DEFINITIONS:
             return
         defined = crds.resource_of(record.object)

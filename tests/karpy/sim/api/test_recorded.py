@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from karpy.clock import SystemClock
+from karpy.sim.api.answers import Answer
 from karpy.sim.api.requests import Request
-from karpy.sim.api.rest import Answer, Rest
+from karpy.sim.api.rest import Rest
 from karpy.sim.apiserver import ApiServer
 
 SCENARIOS = (
