@@ -12,7 +12,6 @@ from typing import Any
 
 from karpy.clock import Clock, format_time, parse_time
 from karpy.sim.api import status
-from karpy.sim.api.aggregation import CLUSTER_ROLES, aggregate
 from karpy.sim.api.crds import CLEANUP_FINALIZER
 from karpy.sim.api.options import DeleteOptions
 from karpy.sim.api.resources import Resource
@@ -128,8 +127,6 @@ class Deletion:
         self._removed.append((collection, gone.object))
         if collection.resource.key == _DEFINITIONS:
             self._undefine(gone.object)
-        elif collection.resource.key == CLUSTER_ROLES:
-            aggregate(self._store)
         self._collect()
         return gone
 

@@ -8,8 +8,9 @@ from typing import Any
 import attrs
 
 from karpy.sim.api.access import Action, Uses, allows, binds, denied
+from karpy.sim.api.aggregation import CLUSTER_ROLES, aggregate
 from karpy.sim.api.identity import Identity
-from karpy.sim.api.store import Collection, Store
+from karpy.sim.api.store import Change, Collection, Store
 
 __all__ = ["Access", "Decision", "Grant"]
 
@@ -44,6 +45,11 @@ class Access:
         self.uses: Uses | None = None
         self._known: dict[tuple[Identity, str], list[Grant]] = {}
         self._seen: tuple[int, ...] = ()
+        store.react(self._written)
+
+    def _written(self, collection: Collection, _: Change) -> None:
+        if collection.resource.key == CLUSTER_ROLES:
+            aggregate(self._store)
 
     def check(self, who: Identity, action: Action) -> None:
         """Let ``who`` pass.

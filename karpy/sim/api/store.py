@@ -76,6 +76,11 @@ class Change:
         self.revision = record.revision
         self._event: WatchEvent | None = None
 
+    @property
+    def namespace(self) -> str:
+        namespace: str = self.record.object["metadata"].get("namespace", "")
+        return namespace
+
     def event(self, kind: Kind) -> WatchEvent:
         """The change as watchers of ``kind`` see it; shared between them."""
         event = self._event
@@ -191,6 +196,7 @@ class Store:
         self._owners: dict[str, tuple[Collection, str, str]] = {}
         self.revision = 1
         self._listeners: list[Callable[[], None]] = []
+        self._reactions: list[Callable[[Collection, Change], None]] = []
 
     def collection(self, resource: Resource) -> Collection:
         """The collection of ``resource``; a newer definition of the same resource takes the older one's place."""
@@ -221,6 +227,10 @@ class Store:
                 self._listeners.remove(listener)
 
         return unsubscribe
+
+    def react(self, reaction: Callable[[Collection, Change], None]) -> None:
+        """Have ``reaction`` follow every write with writes of its own, as a controller of the cluster would a moment later."""
+        self._reactions.append(reaction)
 
     def find_uid(self, uid: str) -> tuple[Collection, Record] | None:
         """The object that carries ``uid``, if it still exists."""
@@ -288,5 +298,7 @@ class Store:
 
     def _announce(self, collection: Collection, change: Change) -> None:
         collection.log.append(change)
+        for reaction in self._reactions:
+            reaction(collection, change)
         for listener in self._listeners:
             listener()

@@ -14,11 +14,11 @@ from karpy.clock import Clock, format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import apply, crds, schema, status
 from karpy.sim.api.admission import Admission
-from karpy.sim.api.aggregation import CLUSTER_ROLES, aggregate
 from karpy.sim.api.customrules import schema_causes
 from karpy.sim.api.decoding import complain, decoded
 from karpy.sim.api.defaults import default_object, initial_status
 from karpy.sim.api.deletion import Deletion
+from karpy.sim.api.naming import generated_name
 from karpy.sim.api.objects import (
     check_finalizers,
     check_identity,
@@ -33,6 +33,7 @@ from karpy.sim.api.objects import (
 )
 from karpy.sim.api.options import IN_PROCESS, WriteOptions
 from karpy.sim.api.patches import json_patch, merge_patch
+from karpy.sim.api.quotas import Quotas
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.rules import validate_change, validate_object
@@ -46,7 +47,6 @@ __all__ = ["Writes"]
 Object = dict[str, Any]
 Body = Mapping[str, Any]
 
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -59,7 +59,8 @@ class Writes:
         self._clock = clock
         self._rng = rng
         self._deletion = deletion
-        self._admission = Admission(store)
+        self._quotas = Quotas(store, clock)
+        self.admission = Admission(store, rng)
 
     def create(
         self,
@@ -78,13 +79,14 @@ class Writes:
         if sent.get("resourceVersion"):
             raise status.bad_request("resourceVersion should not be set on objects to be created")
         meta = self._new_metadata(resource, sent, namespace)
-        self._admission.admit_namespace(resource, meta)
+        self.admission.admit_namespace(resource, meta)
         new = self._filled(resource, version, {**ordered(resource, obj), "metadata": meta}, options, None)
         declared = new
-        new = dict(self._admission.admit(resource, new))
+        new = dict(self.admission.admit(resource, new, from_client=options.from_client))
         meta = new["metadata"] = dict(new["metadata"])
         self._set_first_status(resource, version, new)
         self._check(resource, version, new, None)
+        self._quotas.admit(resource, new)
         collection = self._store.collection(resource)
         existing = collection.get(meta.get("namespace", ""), meta["name"])
         if existing is not None:
@@ -106,7 +108,7 @@ class Writes:
         name = sent.get("name") or ""
         prefix = sent.get("generateName") or ""
         if not name and prefix:
-            name = prefix[:58] + "".join(self._rng.choices(_ALPHABET, k=5))
+            name = generated_name(prefix, self._rng)
         meta["name"] = name
         if prefix:
             meta["generateName"] = prefix
@@ -183,8 +185,6 @@ class Writes:
 
     def _defined(self, collection: Collection, record: Record) -> None:
         """After a write to a definition: serve what it defines, and say so in its status."""
-        if collection.resource.key == CLUSTER_ROLES:
-            aggregate(self._store)
         if collection.resource.key != _DEFINITIONS:
             return
         defined = crds.resource_of(record.object)
