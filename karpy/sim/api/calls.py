@@ -11,10 +11,12 @@ from karpy.kube.client import PatchType
 from karpy.sim.api import newevents, status
 from karpy.sim.api.access import Action
 from karpy.sim.api.answers import JSON, Answer, shown
+from karpy.sim.api.bodies import CREATED_BY_PUT, check_applied, check_kind, check_place
 from karpy.sim.api.deletion import check_propagation
 from karpy.sim.api.identity import Identity
-from karpy.sim.api.listing import WatchStream, list_records, open_watch, select
+from karpy.sim.api.listing import WatchStream, check_future, list_records, open_watch, select
 from karpy.sim.api.options import WriteOptions
+from karpy.sim.api.queries import flag
 from karpy.sim.api.requests import Request, Target, parse_accept
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.reviews import review
@@ -27,7 +29,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Call"]
 
-_YES = ("true", "1")
+_NO_OBJECT = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
 
 
 @attrs.frozen(eq=False)
@@ -63,13 +68,17 @@ class Call:
             raise status.not_found(self.resource, self.target.name)
         return record
 
+    def _exists(self) -> bool:
+        space = self.target.namespace if self.resource.namespaced else ""
+        return self.server.store.collection(self.resource).get(space, self.target.name) is not None
+
     def _options(self) -> WriteOptions:
         options = self.request.write_options(self.warnings)
         # under its other names nobody's ownership of an event is tracked
         return options if self.face is self.resource else attrs.evolve(options, manager="")
 
     def _is_watch(self) -> bool:
-        return self.request.query.get("watch") in _YES
+        return flag(self.request.query, "watch")
 
     def on_collection(self) -> Answer | WatchStream:
         match self.request.method:
@@ -77,9 +86,11 @@ class Call:
                 return open_watch(self.server, self._view, self.target, self.request)
             case "GET" if "list" in self.resource.verbs:
                 return self._answer(list_records(self.server, self._view, self.target, self.request))
-            case "POST":
+            case "POST" if self.target.namespace or not self.resource.namespaced:
                 return self._create()
-            case "DELETE" if "deletecollection" in self.resource.verbs:
+            case "DELETE" if "deletecollection" in self.resource.verbs and (
+                self.target.namespace or not self.resource.namespaced
+            ):
                 return self._delete_collection()
         raise status.method_not_allowed()
 
@@ -94,20 +105,10 @@ class Call:
 
     def _body(self) -> Mapping[str, Any]:
         """The object that was sent, which must be of this resource's kind."""
-        body = self.request.decoded(self.resource.kind)
-        kind, wanted = body.get("kind") if isinstance(body, Mapping) else None, self.resource.kind
-        api_version = self.face.api_version(self.version.name)
+        body = self.request.decoded(self.resource.kind, custom=self.resource.custom)
         if not isinstance(body, Mapping):
-            raise status.bad_request(f"the object provided is unrecognized (must be of type {wanted})")
-        if kind is not None and kind != wanted:
-            raise status.bad_request(
-                f'{kind} in version "{self.version.name}" cannot be handled as a {wanted}: '
-                f"converting (v1.{kind}) to (core.{wanted}): unknown conversion"
-            )
-        if body.get("apiVersion") not in (None, api_version):
-            raise status.bad_request(
-                f"the API version in the data ({body['apiVersion']}) does not match the expected API version ({api_version})"
-            )
+            raise self.request.unrecognized(self.resource.kind, _NO_OBJECT)
+        check_kind(self.server.registry, self.face, self.version, body, self.request)
         return body if self.face is self.resource else dict(newevents.as_core(body))
 
     def _delete_collection(self) -> Answer:
@@ -127,6 +128,7 @@ class Call:
             case "GET" if self._is_watch():
                 return open_watch(self.server, self._view, self.target, self.request)
             case "GET":
+                check_future(self.server, self.request.query.get("resourceVersion", ""))
                 return self._shown(self._existing())
             case "PUT":
                 return self._replace()
@@ -139,25 +141,29 @@ class Call:
     def _replace(self) -> Answer:
         body = self._body()
         meta = body.get("metadata") or {}
-        if meta.get("name") and meta["name"] != self.target.name:
-            raise status.bad_request(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({self.target.name})"
+        check_place(self.target, meta)
+        created = self.resource.key in CREATED_BY_PUT and not self.target.subresource and not self._exists()
+        if created:
+            self._may_create()
+            record = self.server.writes.create(
+                self.resource, self.version, body, self.target.namespace, self._options()
             )
-        named = {**body, "metadata": {**meta, "name": self.target.name}}
+            return self._shown(record, 201)
         record = self.server.writes.update(
-            self.resource, self.version, named, self.target.namespace, self._options(), self.target.subresource
+            self.resource, self.version, body, self.target.namespace, self._options(), self.target.subresource
         )
         return self._shown(record)
 
     def _patch(self) -> Answer:
         patch_type = self.request.patch_type
-        body = self.request.decoded(self.resource.kind)
+        body = self.request.decoded_patch()
         if self.face is not self.resource:
             body = newevents.as_core(body)
         if patch_type is PatchType.APPLY:
+            check_applied(self.face, self.version, body, self.target)
+        existed = self._exists()
+        if patch_type is PatchType.APPLY and not existed:
             self._may_create()
-        space = self.target.namespace if self.resource.namespaced else ""
-        existed = self.server.store.collection(self.resource).get(space, self.target.name) is not None
         record = self.server.writes.patch(
             self.resource,
             self.version,
@@ -171,12 +177,10 @@ class Call:
         return self._shown(record, 200 if existed or patch_type is not PatchType.APPLY else 201)
 
     def _may_create(self) -> None:
-        """An apply that would create its object needs the right to do so."""
-        collection = self.server.store.collection(self.resource)
+        """A write that turns out to create its object needs the right to do so."""
         space = self.target.namespace if self.resource.namespaced else ""
-        if collection.get(space, self.target.name) is None:
-            at = (self.resource.group, self.resource.plural, space, self.target.name)
-            self.server.access.check(self.who, Action("create", *at))
+        at = (self.resource.group, self.resource.plural, space, self.target.name)
+        self.server.access.check(self.who, Action("create", *at))
 
     def _delete(self) -> Answer:
         options = self.request.delete_options()

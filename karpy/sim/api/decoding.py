@@ -121,9 +121,11 @@ def _wrong_member(value: Mapping[str, Any], schema: Mapping[str, Any], struct: s
     properties = schema.get("properties") or {}
     struct = schema.get("title", struct)
     for key, member in value.items():
+        known = key in properties
         inner = properties.get(key, schema.get("additionalProperties"))
         if isinstance(inner, Mapping):
-            wrong = _wrong_type(member, inner, struct, f"{path}.{key}" if path else key)
+            # Go names fields, and not the keys of maps
+            wrong = _wrong_type(member, inner, struct, (f"{path}.{key}" if path else key) if known else path)
             if wrong:
                 return wrong
     return ""

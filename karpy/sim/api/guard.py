@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from karpy.sim.api.access import Action
 from karpy.sim.api.identity import AUTHENTICATED, Identity, service_account
-from karpy.sim.api.requests import Impersonated, Request, Target, parse_target
+from karpy.sim.api.queries import flag
+from karpy.sim.api.requests import Impersonated, Request, Target
 from karpy.sim.api.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Guard", "action_of"]
 
-_YES = ("true", "1")
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _SERVICE_ACCOUNT = "system:serviceaccount:"
 
@@ -26,8 +26,8 @@ class Guard:
         self._server = server
         self._tokens = tokens
 
-    def admit(self, request: Request) -> Identity:
-        """Who sends ``request``, or whom it is sent for.
+    def admit(self, request: Request, action: Action) -> Identity:
+        """Who sends ``request``, or whom it is sent for; ``action`` is what it does.
 
         Raises:
             KubeError: 401 nobody that is known, 403 it is not allowed.
@@ -36,7 +36,7 @@ class Guard:
         if request.impersonated is not None:
             who = self._impersonate(who, request.impersonated)
         if not who.is_master:
-            self._server.access.check(who, action_of(request, parse_target(request.path)))
+            self._server.access.check(who, action)
         return who
 
     def _impersonate(self, who: Identity, other: Impersonated) -> Identity:
@@ -71,7 +71,7 @@ def action_of(request: Request, target: Target | None) -> Action:
         verb = "delete" if name else "deletecollection"
     elif request.method in ("GET", "HEAD"):
         verb = "get" if name else "list"
-        if request.query.get("watch") in _YES:
+        if flag(request.query, "watch"):
             verb = "watch"
         if not name:
             name = _selected_name(request.query.get("fieldSelector", ""))

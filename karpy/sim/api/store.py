@@ -110,6 +110,18 @@ class ChangeLog:
             del self._revisions[:surplus]
             self._dropped += surplus
 
+    def undone(self, revision: int) -> dict[Key, Record | None]:
+        """What the objects that changed after ``revision`` were at that time; None: they did not exist.
+
+        Raises:
+            KubeError: 410, the log does not reach back that far.
+        """
+        before: dict[Key, Record | None] = {}
+        for change in reversed(self.since(self.position(revision))):
+            meta = change.record.object["metadata"]
+            before[meta.get("namespace", ""), meta["name"]] = change.previous
+        return before
+
     @property
     def end(self) -> int:
         """The position after the last line."""
@@ -134,6 +146,11 @@ class ChangeLog:
         if position < self._dropped:
             raise status.gone("too old resource version: events were dropped before they were read")
         return self._changes[position - self._dropped :] if position - self._dropped < len(self._changes) else []
+
+
+def _key_of(record: Record) -> Key:
+    meta = record.object["metadata"]
+    return meta.get("namespace", ""), meta["name"]
 
 
 class Collection:
@@ -162,6 +179,23 @@ class Collection:
             names = self._by_namespace.get(space, {})
             for name in sorted(names):
                 yield names[name]
+
+    def records_at(self, revision: int, namespace: str = "") -> list[Record]:
+        """The records as they were at ``revision``, ordered like `records`.
+
+        Raises:
+            KubeError: 410, that is too long ago.
+        """
+        before = self.log.undone(revision)
+        if not before:
+            return list(self.records(namespace))
+        kept = {_key_of(record): record for record in self.records(namespace)}
+        for key, record in before.items():
+            if record is None:
+                kept.pop(key, None)
+            elif not namespace or key[0] == namespace:
+                kept[key] = record
+        return [kept[key] for key in sorted(kept)]
 
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
