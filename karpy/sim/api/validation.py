@@ -75,12 +75,15 @@ def validate_name(name: str, form: str) -> str:
     return "" if pattern.match(name) else text
 
 
+_EVENTS = ("", "events")
+
+
 def _name_form(key: tuple[str, str]) -> str:
     if key == ("", "namespaces"):
         return "label"
     if key == ("", "services"):
         return "label1035"
-    return "segment" if key[0] == "rbac.authorization.k8s.io" else "subdomain"
+    return "segment" if key[0] == "rbac.authorization.k8s.io" or key == _EVENTS else "subdomain"
 
 
 @functools.lru_cache(maxsize=65_536)
