@@ -113,7 +113,7 @@ class Call:
 
     def _delete_collection(self) -> Answer:
         collection = self.server.store.collection(self.resource)
-        records = select(collection, self.target, self.request.query)
+        records = select(collection, self.version, self.target, self.request.query)
         options = self.request.delete_options()
         for record in records:
             meta = record.object["metadata"]

@@ -14,6 +14,7 @@ from karpy.objects.watchevent import EventType
 from karpy.sim.api import status
 from karpy.sim.api.queries import check_list_options, check_watch_options, flag, integer, parse_revision
 from karpy.sim.api.requests import Request, Target
+from karpy.sim.api.resources import ResourceVersion
 from karpy.sim.api.selectors import field_selector, label_selector
 from karpy.sim.api.store import Collection, Record
 from karpy.sim.api.views import View, as_seen, encode
@@ -27,10 +28,10 @@ Object = Mapping[str, Any]
 Chosen = Callable[[Object], bool] | None
 
 
-def _chosen(collection: Collection, target: Target, query: Mapping[str, str]) -> Chosen:
+def _chosen(collection: Collection, version: ResourceVersion, target: Target, query: Mapping[str, str]) -> Chosen:
     """The predicate of a request's selectors and of its namespace and name; None when it selects everything."""
     labels = label_selector(query.get("labelSelector", ""))
-    fields = field_selector(query.get("fieldSelector", ""), collection.resource.key)
+    fields = field_selector(query.get("fieldSelector", ""), collection.resource.key, version.selectable)
     namespace, name = target.namespace, target.name
     if labels is None and fields is None and not namespace and not name:
         return None
@@ -49,13 +50,17 @@ def _chosen(collection: Collection, target: Target, query: Mapping[str, str]) ->
 
 
 def select(
-    collection: Collection, target: Target, query: Mapping[str, str], revision: int | None = None
+    collection: Collection,
+    version: ResourceVersion,
+    target: Target,
+    query: Mapping[str, str],
+    revision: int | None = None,
 ) -> list[Record]:
     """The records that a request for a collection is about, in order; as they were at ``revision`` where one is given."""
     records = (
         collection.records(target.namespace) if revision is None else collection.records_at(revision, target.namespace)
     )
-    chosen = _chosen(collection, target, query)
+    chosen = _chosen(collection, version, target, query)
     return list(records) if chosen is None else [each for each in records if chosen(each.object)]
 
 
@@ -72,7 +77,7 @@ def list_records(server: ApiServer, view: View, target: Target, request: Request
     limit, after = integer(query, "limit") or 0, query.get("continue")
     start, moment = _start(after) if after else (None, _moment(query, limit))
     try:
-        records = select(collection, target, query, moment)
+        records = select(collection, view.version, target, query, moment)
     except KubeError as error:
         raise _too_old(start, error) from None
     revision = moment or server.store.revision
@@ -205,7 +210,7 @@ def open_watch(server: ApiServer, view: View, target: Target, request: Request) 
     query = request.query
     check_watch_options(query)
     collection = server.store.collection(view.resource)
-    chosen = _chosen(collection, target, query)
+    chosen = _chosen(collection, view.version, target, query)
     asked = query.get("resourceVersion", "")
     revision = parse_revision(asked)
     timeout = integer(query, "timeoutSeconds")
@@ -225,7 +230,7 @@ def open_watch(server: ApiServer, view: View, target: Target, request: Request) 
         check_future(server, asked)
     if streaming or (asked in ("", "0") and "sendInitialEvents" not in query):
         now = server.clock.now()
-        for record in select(collection, target, query):
+        for record in select(collection, view.version, target, query):
             initial.append(view.event(EventType.ADDED, record, now, first=not initial))
         stream.started = bool(initial)
         if streaming and stream.bookmarks:

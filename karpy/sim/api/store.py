@@ -35,10 +35,10 @@ class Record:
         self.object = obj
         self.revision = revision
         self._forms: dict[Any, bytes] | None = None
-        self._views: dict[str, Object] | None = None
+        self._views: dict[Any, Object] | None = None
 
-    def view(self, version: str, make: Callable[[Object], Object]) -> Object:
-        """The object in another version, made by ``make`` when it is asked for the first time."""
+    def view(self, version: Any, make: Callable[[Object], Object]) -> Object:
+        """The object as ``version`` shows it, made by ``make`` when it is asked for the first time."""
         if self._views is None:
             self._views = {}
         view = self._views.get(version)
