@@ -1,8 +1,8 @@
 """Leader election over a Lease: of several processes one acts, and one that cannot say so any more in time stops.
 
-The rules are those of client-go. A holder that did not manage to renew for ``renew_deadline_s`` no longer leads. That is well before
-the others may take over, which is when they have seen no renewal for ``lease_duration_s`` by their own clocks: nobody compares times
-with another machine.
+The rules are those of client-go. A holder that did not manage to renew for ``renew_deadline_s`` no longer leads. That is well
+before the others may take over, which is when they have seen no renewal for ``lease_duration_s`` by their own clocks: nobody
+compares times with another machine.
 """
 
 from __future__ import annotations

@@ -53,6 +53,9 @@ class World:
     their customers (see `karpy.sim.weather`). ``faults``: what goes wrong for the processes that `start` runs. ``actors=False``
     leaves the API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the
     renewal of their leases every ten seconds; without it an idle world has nothing to do.
+    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``actors=False`` leaves the
+    API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the renewal of
+    their leases every ten seconds; without it an idle world has nothing to do. ``rbac``: as for `karpy.sim.apiserver.ApiServer`.
     """
 
     def __init__(
@@ -66,12 +69,13 @@ class World:
         heartbeats: bool = False,
         actors: bool = True,
         faults: Faults | None = None,
+        rbac: bool = False,
     ) -> None:
         self.seed = seed
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
         self.loads = Loads(self.clock)
-        self.api = ApiServer(self.clock, seed)
+        self.api = ApiServer(self.clock, seed, rbac=rbac)
         self.loop = Loop(self.api, self.clock, seed)
         self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):

@@ -1,7 +1,7 @@
 """``python -m karpy.testing``: play one trial again, or many.
 
-With ``--seed`` it plays the trial that the line describes, prints its calls with ``--trace``, and what broke. With ``--seeds N`` it plays the
-trials of N seeds.
+With ``--seed`` it plays the trial that the line describes, prints its calls with ``--trace``, and what broke. With
+``--seeds N`` it plays the trials of N seeds.
 """
 
 from __future__ import annotations
