@@ -22,7 +22,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.plan import Launch, Plan
 from karpy.state.snapshot import Snapshot
 from karpy.taints import Taint
-from tests.judge_catalog import sold, ways
+from tests.judge_catalog import labelled, sold, ways
 from tests.judge_pods import could_run, may_run, required, selected, tolerates, wanted_by
 
 
@@ -126,8 +126,8 @@ class Forms:
             if instance_type is not None:
                 machine = self._projection(instance_type.requirements)
                 found.update(dict.fromkeys((machine, self._projection(given)) for _offering, given in offerings))
-        own = self._projection(launch.requirements)
-        return list(dict.fromkeys(own & machine & given for machine, given in found))
+        by_machine = {machine: self._projection(labelled(launch, machine)) for machine, _given in found}
+        return list(dict.fromkeys(by_machine[machine] & machine & given for machine, given in found))
 
     def _projection(self, given: Requirements) -> Requirements:
         """Only the keys that matter; what is equal is one object."""
@@ -170,9 +170,9 @@ def _skew(world: World, place: Place, pod: Pod, constraint: TopologySpreadConstr
         yield f"{pod.key} is to be spread by {key}, and {place.name} has {sorted(here)}"
         return
     alike = [(p, q) for p, q in world.counted if _is_meant(constraint, pod, q)]
-    # Newcomers that do not have the constraint may come after the pod, so they count elsewhere only. A machine of which it is not
+    # Newcomers that the pod's presence does not bind may come after it, so they count elsewhere only. A machine of which it is not
     # certain that it counts does so elsewhere only, too.
-    bound = [(p, q) for p, q in alike if q not in p.newcomers or constraint in q.spec.topology_spread_constraints]
+    bound = [(p, q) for p, q in alike if q not in p.newcomers or _is_bound(constraint, q, pod)]
     certain = sum(1 for p, _q in bound if p.domains(key) == here and _passes(constraint, pod, p, may_run))
     alike = [(p, q) for p, q in alike if _passes(constraint, pod, p, could_run)]
     possible = Counter(value for p, _q in alike for value in p.domains(key))
@@ -199,6 +199,11 @@ def _is_meant(constraint: TopologySpreadConstraint, pod: Pod, other: Pod) -> boo
     if other.metadata.namespace != pod.metadata.namespace:
         return False
     return selected(constraint.label_selector, other, pod, constraint.match_label_keys)
+
+
+def _is_bound(constraint: TopologySpreadConstraint, pod: Pod, other: Pod) -> bool:
+    """Whether the pod has the constraint too, and counts the other by it: with ``matchLabelKeys`` that need not be mutual."""
+    return constraint in pod.spec.topology_spread_constraints and _is_meant(constraint, pod, other)
 
 
 def _passes(

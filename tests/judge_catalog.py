@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from karpy.cloud.instancetype import Catalog, InstanceType, InstanceTypes, Offering
-from karpy.requirements import Requirements
+from karpy.requirements import NEGATIVE, Requirements
 from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
 
@@ -29,6 +29,16 @@ def ways(launch: Launch, catalog: Catalog) -> dict[str, list[tuple[Offering, Req
 
     found = (known[priced.name] for priced in launch.instance_types if priced.name in known)
     return {each.name: [way for way in offerings if can_be(*way)] for each, offerings in found}
+
+
+def labelled(launch: Launch, machine: Requirements) -> Requirements:
+    """What is known of the labels of a launch that turns out to be ``machine``.
+
+    One that pods only do not want, or not with some values, is not put on the node for their sake.
+    """
+    own = launch.pool.template_requirements
+    asked = launch.requirements.values()
+    return Requirements(r for r in asked if r.key in own or r.key in machine or r.operator not in NEGATIVE)
 
 
 def bought(instance_type: InstanceType, offering: Offering) -> InstanceType:

@@ -8,16 +8,18 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
+import msgspec
 
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, InstanceType, Offering
 from karpy.errors import InvalidObject
 from karpy.objects.pod import Pod
+from karpy.objects.workloads import DaemonSet
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.scheduling.plan import Launch, Plan, PricedType
 from karpy.state.snapshot import NodeView, Snapshot
-from tests.judge_catalog import bought, sold, ways
+from tests.judge_catalog import bought, labelled, sold, ways
 from tests.judge_pods import could_run, may_run, tolerates
 from tests.judge_storage import clash
 
@@ -46,15 +48,19 @@ def launch_violations(launch: Launch, snapshot: Snapshot, catalog: Catalog, pods
     if not any(priced.price < math.inf for priced in launch.instance_types):
         yield f"nothing that {', '.join(launch.pods)} could run on is to be had"
     for priced, instance_type in zip(launch.instance_types, types, strict=True):
-        offerings = [
-            offering
-            for offering, _given in offered[priced.name]
-            if asked.fits_in(bought(instance_type, offering).allocatable)
-        ]
+        may_be = [offering for offering, _given in offered[priced.name]]
+        held = holding(instance_type, may_be, asked)
+        offerings = (
+            holding(instance_type, held, launch.requests) or held
+        )  # where some hold the claim, no other is tried
         if priced.price == math.inf and not offerings and _is_reserved(launch):
             continue  # named beside those that have a reservation, as Karpenter does; it is never launched
         yield from _type(launch, placed, priced, instance_type, offerings)
         yield from _room(launch, snapshot, placed, asked, instance_type, offerings)
+
+
+def holding(instance_type: InstanceType, offerings: Iterable[Offering], amounts: Resources) -> list[Offering]:
+    return [each for each in offerings if amounts.fits_in(bought(instance_type, each).allocatable)]
 
 
 def _is_reserved(launch: Launch) -> bool:
@@ -105,7 +111,7 @@ def _type(
     conflict = instance_type.requirements.intersects(launch.requirements)
     if conflict is not None:
         yield f"{priced.name} is not among what the launch asks for: {conflict}"
-    machine = launch.requirements & instance_type.requirements
+    machine = labelled(launch, instance_type.requirements) & instance_type.requirements
     yield from (f"{pod.key} may not run on {priced.name}" for pod in placed if not may_run(pod, machine))
     if not offerings:
         yield f"{priced.name} cannot be had"
@@ -126,10 +132,8 @@ def _room(
         yield f"{instance_type.name} does not hold {asked}"
     if not snapshot.daemon_sets:
         return
-    # What only pods asked for is left out: karpy does not count the daemons that come because of it (a known fault, see the tests
-    # of daemons).
-    template, own = launch.pool.template_requirements, instance_type.requirements
-    known = Requirements(r for r in launch.requirements.values() if r.key in template or r.key in own)
+    own = instance_type.requirements
+    known = labelled(launch, own)
     for offering in offerings:
         daemons = list(_daemons(snapshot, launch, _Layers((known, own, offering.requirements))))
         needed = asked + total(daemon.requests for daemon in daemons)
@@ -152,10 +156,15 @@ class _Layers:
 
 
 def _daemons(snapshot: Snapshot, launch: Launch, machine: _Layers) -> Iterator[Pod]:
-    """The daemons that the new node may come to run. What a daemon's pods are like is its template's to say."""
+    """The daemons that the new node may come to run: like the newest one that runs, but not bound to its host."""
     up = attrs.evolve(machine, parts=(*machine.parts, UP))
     for daemon_set in snapshot.daemon_sets:
         pod = daemon_set.to_pod()
+        there = [other for view in snapshot.nodes for other in view.pods if _is_of(other, daemon_set)]
+        if there:
+            newest = max(there, key=lambda other: (other.metadata.created, other.key))
+            spec = msgspec.structs.replace(newest.spec, affinity=pod.spec.affinity)
+            pod = msgspec.structs.replace(newest, spec=spec)
         if pod.spec.resource_claims:
             continue  # left out by rule: where its devices are is not known
         try:
@@ -163,6 +172,10 @@ def _daemons(snapshot: Snapshot, launch: Launch, machine: _Layers) -> Iterator[P
                 yield pod
         except InvalidObject:
             continue  # its controller cannot place it either
+
+
+def _is_of(pod: Pod, daemon_set: DaemonSet) -> bool:
+    return any(owner.controller and owner.uid == daemon_set.metadata.uid for owner in pod.metadata.owner_references)
 
 
 # What launches take together

@@ -138,6 +138,15 @@ def test_nodes_behind_a_taint_count_as_the_policy_says(policy: str, sound: bool)
     assert (case.put(a=["p", "q"], b=["r", "s"]) == []) is sound
 
 
+def test_who_has_the_constraint_but_does_not_count_the_pod_may_come_later() -> None:
+    """The one without the label counts all; the other counts its own revision alone, so it may follow in the same zone."""
+    own = {"topologySpreadConstraints": [{**SPREAD["topologySpreadConstraints"][0], "matchLabelKeys": ["rev"]}]}
+    case = Case(make_pod("p", labels=WEB, spec=own), make_pod("q", labels={**WEB, "rev": "2"}, spec=own))
+    assert case.put(a=["p", "q"]) == []
+    same = Case(*(make_pod(name, labels={**WEB, "rev": "2"}, spec=own) for name in "pq"))
+    assert same.put(a=["p", "q"]) != []
+
+
 def test_others_that_are_not_spread_may_come_later_but_do_not_excuse_a_crowd() -> None:
     two = web(*"pq", **spread())
     assert Case(*two, *web("free")).put(a=["p", "free"], b=["q"]) == []

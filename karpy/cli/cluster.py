@@ -15,7 +15,15 @@ DEFAULT_PORT = 8001
 
 
 def cluster(
-    port: Annotated[int, typer.Option(help="Port on the loopback interface; 0 takes any that is free.")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any that is free.")] = DEFAULT_PORT,
+    address: Annotated[
+        str, typer.Option("--host", help="Address to listen on; by default only this machine can reach it.")
+    ] = "127.0.0.1",
+    plain_http: Annotated[
+        bool,
+        typer.Option("--plain-http", help="Without TLS and without a token; on the loopback interface only."),
+    ] = False,
+    rbac: Annotated[bool, typer.Option("--rbac", help="Requests must be allowed by Roles and ClusterRoles.")] = False,
     kubeconfig: Annotated[Path, typer.Option(help="Where to write the kubeconfig.")] = Path("karpy.kubeconfig"),
     speed: Annotated[str, typer.Option(help="How many times as fast as the wall clock.", metavar="FACTOR")] = "1",
     no_autoscaler: Annotated[bool, typer.Option("--no-autoscaler", help="Without karpy's controllers.")] = False,
@@ -37,5 +45,5 @@ def cluster(
     assert factor is not None, "max was not allowed"
     settings = settings_of(feature_gates, scheduler_config)
     autoscaler = None if no_autoscaler or no_world else settings
-    world = build_world(manifests or (), actors=not no_world, autoscaler=autoscaler)
-    host(world, port=port, kubeconfig=kubeconfig, speed=factor)
+    world = build_world(manifests or (), actors=not no_world, autoscaler=autoscaler, rbac=rbac)
+    host(world, address=address, port=port, tls=not plain_http, kubeconfig=kubeconfig, speed=factor)

@@ -21,14 +21,14 @@ from karpy.sim.world import World
 __all__ = ["build_world", "host"]
 
 
-def build_world(manifests: Sequence[Path], *, actors: bool, autoscaler: Settings | None) -> World:
+def build_world(manifests: Sequence[Path], *, actors: bool, autoscaler: Settings | None, rbac: bool = False) -> World:
     """A world on the machine's time, so that kubectl shows true ages; with karpy by these settings, or without.
 
     Raises:
         InvalidObject: manifests cannot be used.
     """
     objects = read_files(manifests, known_schemas()) if manifests else ()
-    world = World(models=installed_models(), start=time.time(), heartbeats=True, actors=actors)
+    world = World(models=installed_models(), start=time.time(), heartbeats=True, actors=actors, rbac=rbac)
     if autoscaler is not None:
         world.install(
             Operator(
@@ -43,10 +43,10 @@ def build_world(manifests: Sequence[Path], *, actors: bool, autoscaler: Settings
     return world
 
 
-def host(world: World, *, port: int, kubeconfig: Path, speed: float) -> None:
+def host(world: World, *, address: str, port: int, tls: bool, kubeconfig: Path, speed: float) -> None:
     """Serve ``world`` until the process is asked to end."""
     stop = threading.Event()
-    with on_interrupt(stop.set), served(world.api, port, kubeconfig) as http:
+    with on_interrupt(stop.set), served(world.api, port, kubeconfig, host=address, tls=tls) as http:
         sys.stdout.write(f"{kubeconfig.absolute()}\n")
         sys.stdout.flush()
         sys.stderr.write(f"{http.url} is up; kubectl --kubeconfig {kubeconfig} get nodes\n")

@@ -12,7 +12,7 @@ from karpy.cloud.instancetype import InstanceType, compatible, holding, order_by
 from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
-from karpy.requirements import Requirement, Requirements
+from karpy.requirements import NEGATIVE, Requirement, Requirements
 from karpy.scheduling.plan import Launch
 
 __all__ = ["choices", "new_claim"]
@@ -33,7 +33,7 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
     claim = NodeClaim(
         name="",
         metadata=ObjectMeta(
-            labels={**_materialized(launch.requirements, spec), **fixed},
+            labels={**_materialized(launch, spec), **fixed},
             annotations={
                 **pool.annotations,
                 **_overlay_marks(launch),
@@ -63,9 +63,17 @@ def _overlay_marks(launch: Launch) -> dict[str, str]:
     return {key: "true" for key, applies in marks.items() if applies}
 
 
-def _materialized(requirements: Requirements, spec: LabelSpec) -> dict[str, str]:
-    """One value for each key that neither the cloud nor the instance type decides: the node will carry it as a label."""
-    own = {key: _any_value(requirement) for key, requirement in requirements.items() if key not in spec.well_known}
+def _materialized(launch: Launch, spec: LabelSpec) -> dict[str, str]:
+    """One value for each key that neither the cloud nor the instance type decides: the node will carry it as a label.
+
+    What only pods speak of, they want not to be there, or not with some values: without the label nothing is amiss.
+    """
+    ours = launch.pool.template_requirements
+    own = {
+        key: _any_value(requirement)
+        for key, requirement in launch.requirements.items()
+        if key not in spec.well_known and (key in ours or requirement.operator not in NEGATIVE)
+    }
     return {key: value for key, value in own.items() if value is not None}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import attrs
 import msgspec
@@ -21,6 +20,7 @@ from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import ReadPod, read_pods
 from karpy.scheduling.constraints import AffinityTerm, Constraints
 from karpy.scheduling.daemons import daemons_of, expected_on
+from karpy.scheduling.policy import Policy
 from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["Aftermath", "Machines", "Planned", "aftermath_of"]
@@ -46,7 +46,7 @@ class Machines:
     @functools.cached_property
     def expected(self) -> Mapping[NodeView, Resources]:
         """What daemons will still take, on the nodes on which any will."""
-        daemons = daemons_of(self.snapshot.daemon_sets)
+        daemons = daemons_of(self.snapshot.daemon_sets, self.snapshot.daemon_pods)
         found = {view: expected_on(view, daemons) for view in self.snapshot.nodes} if daemons else {}
         return {view: amounts for view, amounts in found.items() if any(amounts.values())}
 
@@ -74,7 +74,7 @@ class Aftermath:
     snapshot: Snapshot
     counted: Snapshot
     catalog: Catalog
-    policy: Any
+    policy: Policy
     max_instance_types: int
     machines: Machines
     planned: Sequence[Planned]
@@ -87,7 +87,7 @@ def aftermath_of(
     *,
     snapshot: Snapshot,
     catalog: Catalog,
-    policy: Any,
+    policy: Policy,
     max_instance_types: int,
     pods: Sequence[Pod],
     nominated: Mapping[NodeView, Sequence[Pod]],

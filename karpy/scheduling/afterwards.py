@@ -9,14 +9,17 @@ import attrs
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath
-from karpy.scheduling.claims import PlannedClaim, Template
+from karpy.scheduling.batch import Batch
+from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
+from karpy.scheduling.groups import Group, GroupKind
+from karpy.scheduling.launching import to_launch
 from karpy.scheduling.plan import Launch, Nomination
-from karpy.scheduling.run import Batch, Run
+from karpy.scheduling.run import Run
 from karpy.scheduling.rungs import Rung
-from karpy.scheduling.topology import Group, GroupKind
+from karpy.scheduling.templates import Shape, Template
 
 __all__ = ["Standing", "place_after", "standing_after"]
 
@@ -41,7 +44,7 @@ def place_after(aftermath: Aftermath, pod: Pod, *, kept_away: bool = True) -> La
     run.place_all()
     for claim in run.open_claims.claims:
         if claim.pods[-1] is pod:
-            return claim.to_launch(aftermath.max_instance_types)
+            return to_launch(claim, aftermath.max_instance_types)
     return next((node.to_nomination() for node in run.nodes if node.pods), None)
 
 
@@ -61,15 +64,18 @@ def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     run = Run(aftermath.snapshot, aftermath.catalog, batch, aftermath.policy, aftermath)
     topology = run.topology
     rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
+    renewed: dict[Template, Template] = {}
     for number, planned in enumerate(aftermath.planned):
         claim = planned.claim.copy()
+        if not topology.is_empty:
+            claim.shape = _renewed(claim.shape, renewed)
         run.open_claims.adopt(claim)
         _keep_reservation(run, planned.claim, claim)
         for read in () if topology.is_empty else planned.pods:
             key = (read.constraints, topology.selecting(read.pod))
             if key not in rungs:
                 rungs[key] = Rung(*key, topology)
-            rungs[key].record_claim(number, planned.claim.shape, run.well_known)
+            rungs[key].record_claim(number, claim.shape, run.well_known)
     return run
 
 
@@ -79,6 +85,13 @@ def _keep_reservation(run: Run, claim: PlannedClaim, copy: PlannedClaim) -> None
     manager = next((template.reservations for template in run.templates if template.reservations is not None), None)
     if held is not None and manager is not None:
         manager.reserve(copy, *(name for name in held.held_by(claim)[:1] if manager.knows(name)))
+
+
+def _renewed(shape: Shape, renewed: dict[Template, Template]) -> Shape:
+    """The same shape with nothing worked out yet: what it knows is about the domains of another solve, which need not be these."""
+    if shape.template not in renewed:
+        renewed[shape.template] = shape.template.afresh()
+    return renewed[shape.template].shape(shape.requirements)
 
 
 def _ignore_who_keeps_away(run: Run) -> None:

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from karpy.cloud.instancetype import Price
 from karpy.labels import HOSTNAME
 from karpy.resources import NODES, total
-from karpy.scheduling.claims import PlannedClaim, Template
+from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import AffinityTerm
+from karpy.scheduling.templates import Template
 
 __all__ = ["bound_of", "price_bound", "rough_bound"]
 
@@ -35,7 +36,7 @@ def _most_apart(claims: Iterable[PlannedClaim], classes: Iterable[PodClass]) -> 
     """Of the pods on these machines, the most that keep each other off a host."""
     terms: dict[int, list[AffinityTerm]] = {}
     for found in classes:
-        own = [term for term in found.constraints.anti_affinity if term.key == HOSTNAME]
+        own = [term for term in dict.fromkeys(found.constraints.anti_affinity) if term.key == HOSTNAME]
         for pod in found.pods if own else ():
             labels = pod.metadata.labels or {}
             terms[id(pod)] = [term for term in own if term.selector.selects(pod.metadata.namespace, labels)]

@@ -85,8 +85,14 @@ class Constraints:
 
     @property
     def node_alternatives(self) -> tuple[Requirements, ...]:
-        """Requirements of which a node must satisfy one."""
-        return tuple(self.requirements & reachable for reachable in self.volumes)
+        """Requirements of which a node must satisfy one.
+
+        Only what agrees is put together: the intersection of what does not would look as if the label had to be absent.
+        """
+        if self.preferred and self.strict.intersects(self.preferred[0]) is not None:
+            return ()  # no node before this preference is given up
+        wanted = self.requirements
+        return tuple(wanted & reachable for reachable in self.volumes if wanted.intersects(reachable) is None)
 
     def relax(self, *, taints_may_be_preferences: bool) -> Constraints | None:
         """One rung down the ladder (core specification 3.10), or None at its foot."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
+import msgspec
 
 from karpy.errors import InvalidObject
 from karpy.objects.pod import Pod
@@ -19,6 +20,9 @@ from karpy.state.snapshot import NodeView
 from karpy.taints import Taint, untolerated
 
 __all__ = ["Daemon", "DaemonGroup", "daemon_groups", "daemons_of", "expected_on", "expected_on_all"]
+
+
+_NONE: Mapping[str, Pod] = {}
 
 
 @attrs.frozen(eq=False)
@@ -38,19 +42,30 @@ class DaemonGroup:
     ports: tuple[HostPort, ...] = ()
 
 
-def daemons_of(daemon_sets: Iterable[DaemonSet]) -> tuple[Daemon, ...]:
-    """The pods that DaemonSets would put on nodes, but for those that claim devices: nobody knows which nodes have them."""
+def daemons_of(daemon_sets: Iterable[DaemonSet], newest: Mapping[str, Pod] = _NONE) -> tuple[Daemon, ...]:
+    """The pods that DaemonSets would put on nodes, but for those that claim devices: nobody knows which nodes have them.
+
+    They are like the newest pod of the set (by the set's uid) where there is one, else like the template.
+    """
     found = []
     for daemon_set in daemon_sets:
-        pod = daemon_set.to_pod()
-        if pod.spec.resource_claims:
+        template = daemon_set.to_pod()
+        pod = newest.get(daemon_set.metadata.uid, template)
+        if template.spec.resource_claims:
             continue
         try:
-            constraints = constraints_of(pod).without_preferences()
+            constraints = constraints_of(_unbound(pod, template)).without_preferences()
         except InvalidObject:  # the DaemonSet controller cannot place it either
             continue
         found.append(Daemon(pod, tuple(constraints.ladder())))
     return tuple(found)
+
+
+def _unbound(pod: Pod, template: Pod) -> Pod:
+    """The pod with the template's affinity: its controller has bound a pod that runs to its host in this way."""
+    if pod is template:
+        return pod
+    return Pod(pod.metadata, msgspec.structs.replace(pod.spec, affinity=template.spec.affinity), pod.status)
 
 
 def daemon_groups(

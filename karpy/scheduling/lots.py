@@ -11,7 +11,7 @@ from karpy.objects.pod import Pod
 from karpy.resources import total
 from karpy.scheduling.classes import PodClass
 
-__all__ = ["Lot", "gathered"]
+__all__ = ["Lot", "gathered", "in_single_file"]
 
 
 class Lot:
@@ -61,3 +61,18 @@ def gathered(lots: Iterable[Lot], gathers: Callable[[Lot], bool]) -> Iterator[tu
         alike = (found.constraints, found.selected_by) if gathers(lot) and not found.attachments else lot
         companions.setdefault(alike, []).append(lot)
     return iter(map(tuple, companions.values()))
+
+
+def in_single_file(lots: Iterable[Lot]) -> list[Lot]:
+    """The same pods one after another, each where its size and age put it: only neighbours that are alike stay one lot."""
+    lots = tuple(lots)
+    found = [
+        ((*lot.pod_class.order[:2], pod.metadata.created, pod.metadata.uid), number, pod)
+        for number, lot in enumerate(lots)
+        for pod in lot.pods
+    ]
+    found.sort(key=lambda entry: entry[:2])
+    return [
+        Lot(lots[number].pod_class, [pod for _, _, pod in neighbours])
+        for number, neighbours in itertools.groupby(found, key=lambda entry: entry[1])
+    ]

@@ -11,11 +11,13 @@ import abc
 import heapq
 from typing import Generic, TypeVar
 
-from karpy.scheduling.claims import Fit, PlannedClaim, Shape
+from karpy.scheduling.claims import Fit, PlannedClaim
 from karpy.scheduling.classes import PodClass
+from karpy.scheduling.ledger import Ledger
 from karpy.scheduling.lots import Lot
 from karpy.scheduling.ports import clash
 from karpy.scheduling.rungs import Likeness, Rung, hosts_of
+from karpy.scheduling.templates import Shape
 
 __all__ = ["EvenClaims", "Line", "OpenClaims"]
 
@@ -53,6 +55,7 @@ class OpenClaims(abc.ABC, Generic[L]):
     def __init__(self, well_known: frozenset[str]) -> None:
         self.claims: list[PlannedClaim] = []
         self._well_known = well_known
+        self._ledger = Ledger(well_known)
         self._members: dict[Shape, list[int]] = {}
         self._lines: dict[tuple[Likeness, Shape], L] = {}
         self._reached: dict[Rung, tuple[int, int, list[L]]] = {}
@@ -102,8 +105,10 @@ class OpenClaims(abc.ABC, Generic[L]):
         self._came(claim, number, before)
         if claim.shape is not before:
             self._members.setdefault(claim.shape, []).append(number)
-        for _ in range(lot.unit):
-            rung.record_claim(number, claim.shape, self._well_known)
+            self._ledger.narrowed(number, claim.shape)
+        left_open = rung.record_claim(number, claim.shape, self._well_known, lot.unit)
+        if left_open:
+            self._ledger.note(number, left_open, lot.unit)
 
     def _lines_for(self, rung: Rung) -> list[L]:
         """The lines of the shapes that such a pod may come to."""

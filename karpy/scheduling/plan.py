@@ -150,7 +150,7 @@ class Excluded:
 class PoolRefusal:
     """Why one pool cannot host a pod. ``excluded`` is sorted: the constraint that excluded the most comes first.
 
-    ``together`` names what no instance type meets at once, where no constraint excludes all of them by itself.
+    ``together`` says what keeps the rest out, where no constraint excludes all of them by itself.
     """
 
     pool: str
@@ -170,8 +170,8 @@ class PoolRefusal:
         main = self.main
         if main.kind in _WHOLE or not self.considered:
             return main.constraint
-        text = f"{main.constraint} excludes {main.types} of {self.considered} instance types"
-        others = [f"{more.constraint} {more.types}" for more in self.excluded[1:] if more.types]
+        text = f"{main.constraint}: excludes {main.types} of {self.considered} instance types"
+        others = [f"{more.constraint}: {more.types}" for more in self.excluded[1:] if more.types]
         text += f" (also: {', '.join(others)})" if others else ""
         return f"{text}; {self.together}" if self.together else text
 

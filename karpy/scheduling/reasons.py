@@ -12,17 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.requirements import Requirements
 from karpy.resources import CPU, NODES, Resources, format_amount
-from karpy.scheduling.claims import Template
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.instances import bits
+from karpy.scheduling.limits import within
 from karpy.scheduling.plan import Excluded, PoolRefusal, RefusalKind
 from karpy.scheduling.rungs import Rung
+from karpy.scheduling.templates import Template
 from karpy.taints import untolerated
 
 __all__ = ["Refusals"]
 
 _MILLI_TYPO = 1_000_000 * 1000  # a million cores: someone wrote "m" where nothing was meant, or the reverse
+
+_ALL_TOGETHER = "no instance type meets all constraints together"
 
 
 class Refusals:
@@ -55,7 +58,16 @@ class Refusals:
         if not last.options(template.base):
             parts += tuple(Excluded(RefusalKind.TOPOLOGY, text, considered) for text in last.unsatisfied(template.base))
         alone = any(part.types == considered for part in parts)
-        return _refusal(name, considered, parts, "" if alone else _together(pod_class, template, constraints))
+        return _refusal(name, considered, parts, "" if alone else self._together(pod_class, template, constraints))
+
+    def _together(self, pod_class: PodClass, template: Template, constraints: Constraints) -> str:
+        """What keeps a pod out that no constraint keeps out by itself."""
+        found, left = _clash(pod_class, template, constraints)
+        if found:
+            return found
+        affordable = left & within(self._remaining.get(template.pool.name), template.columns)
+        lacking = _too_uniform(template, affordable) if affordable and template.strict_min_values else ""
+        return lacking or _ALL_TOGETHER
 
     def _resources(self, pod_class: PodClass, template: Template) -> Iterable[Excluded]:
         scope = template.base.mask
@@ -88,8 +100,7 @@ class Refusals:
 def _refusal(pool: str, considered: int, parts: Iterable[Excluded], together: str = "") -> PoolRefusal:
     excluded = sorted((part for part in parts if part.types), key=lambda part: -part.types)
     if not excluded:
-        text = together or "no instance type meets all constraints together"
-        excluded, together = [Excluded(RefusalKind.TOGETHER, text, considered)], ""
+        excluded, together = [Excluded(RefusalKind.TOGETHER, together or _ALL_TOGETHER, considered)], ""
     return PoolRefusal(pool, considered, tuple(excluded), together)
 
 
@@ -135,8 +146,8 @@ def _limits(template: Template, limit: Resources | None) -> Iterable[Excluded]:
         yield Excluded(RefusalKind.LIMIT, text, template.columns.lost(scope, kept))
 
 
-def _together(pod_class: PodClass, template: Template, constraints: Constraints) -> str:
-    """Which two kinds of constraints no instance type meets both, or that it takes all three; empty when some type does."""
+def _clash(pod_class: PodClass, template: Template, constraints: Constraints) -> tuple[str, int]:
+    """Which two kinds of constraints no instance type meets both, or that it takes all three; else the types that meet all."""
     scope, columns = template.base.mask, template.columns
     wanted = constraints.strict
     joined = template.requirements & wanted
@@ -148,14 +159,21 @@ def _together(pod_class: PodClass, template: Template, constraints: Constraints)
     asked = f" (requirements: {wanted or 'none'}; resources with daemons: {_total(pod_class, template)})"
     for (first, a), (second, b) in itertools.combinations(kinds.items(), 2):
         if a and b and not a & b:
-            return f"no instance type has both {first} and {second}{asked}"
+            return f"no instance type has both {first} and {second}{asked}", 0
     one, two, three = kinds.values()
     if one & two & three:
-        return ""
+        return "", one & two & three
     lacking = [name for name, mask in kinds.items() if not mask]
     if lacking:
-        return f"no instance type has {' or '.join(lacking)}{asked}"
-    return f"no instance type has the requirements, the resources and an offering at once{asked}"
+        return f"no instance type has {' or '.join(lacking)}{asked}", 0
+    return f"no instance type has the requirements, the resources and an offering at once{asked}", 0
+
+
+def _too_uniform(template: Template, left: int) -> str:
+    """The ``minValues`` that the types of ``left`` do not meet."""
+    held = ((key, least, template.columns.different_values(key, left)) for key, least in template.base.min_values)
+    lacking = [f"{least} values of {key} ({there} left)" for key, least, there in held if there < least]
+    return f"minValues asks for {', '.join(lacking)}" if lacking else ""
 
 
 def _total(pod_class: PodClass, template: Template) -> str:

@@ -12,71 +12,36 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-import attrs
-
 from karpy.cloud.instancetype import Catalog, Price
 from karpy.objects.pod import Pod
-from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import Resources
 from karpy.scheduling.aftermath import Aftermath, aftermath_of
+from karpy.scheduling.batch import Batch
 from karpy.scheduling.bound import bound_of
-from karpy.scheduling.claims import Fit, PlannedClaim, Template, templates_for
-from karpy.scheduling.classes import PodClass, ReadPod, classify, read_pods
+from karpy.scheduling.claims import Fit, PlannedClaim
+from karpy.scheduling.classes import PodClass, ReadPod, classify
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.daemons import daemons_of
-from karpy.scheduling.defaultspread import DefaultSpread
 from karpy.scheduling.existing import ExistingNode, existing_nodes
+from karpy.scheduling.groups import Group
+from karpy.scheduling.launching import to_launch
 from karpy.scheduling.limits import remaining_limits, within
-from karpy.scheduling.lots import Lot, gathered
+from karpy.scheduling.lots import Lot, gathered, in_single_file
 from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan, Unschedulable
+from karpy.scheduling.policy import Policy
 from karpy.scheduling.reasons import Refusals
 from karpy.scheduling.rungs import Options, Rung, hosts_of
 from karpy.scheduling.spare import Sizes
+from karpy.scheduling.templates import Template, templates_for
 from karpy.scheduling.thriftyclaims import ThriftyClaims
-from karpy.scheduling.topology import Group, Topology
+from karpy.scheduling.topology import Topology
 from karpy.state.snapshot import Snapshot
 from karpy.taints import PREFER_NO_SCHEDULE
 
-__all__ = ["Batch", "Policy", "Run"]
-
-
-@attrs.frozen(kw_only=True)
-class Policy:
-    """How a solve goes about it; see `karpy.scheduling.scheduler.solve`."""
-
-    packing: Packing = Packing.THRIFTY
-    respect_preferences: bool = True
-    strict_min_values: bool = True
-    reserved_capacity: bool = True
-    default_spread: Sequence[TopologySpreadConstraint] = ()
-
-
-@attrs.frozen(eq=False)
-class Batch:
-    """``pods`` that want a place. With the virtual pods of buffers: those that can be read, and the refusals of the rest."""
-
-    pods: Sequence[Pod]
-    readable: Sequence[ReadPod]
-    refused: Sequence[Unschedulable]
-
-    @classmethod
-    def read(cls, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: Policy) -> Batch:
-        """What these pods ask for. It stays the same whatever packing is tried."""
-        readable, refused = read_pods(
-            (*pods, *snapshot.headroom),
-            catalog.labels,
-            snapshot.namespaces,
-            snapshot.storage,
-            unsupported=catalog.unsupported_volumes,
-            default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
-        )
-        if not policy.respect_preferences:
-            required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
-            readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
-        return cls(pods, readable, [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused])
+__all__ = ["Run"]
 
 
 class Run:
@@ -91,7 +56,7 @@ class Run:
         after: Aftermath | None = None,
     ) -> None:
         """With ``after`` it is for pods that come when all that another solve planned is there."""
-        daemons = daemons_of(snapshot.daemon_sets)
+        daemons = daemons_of(snapshot.daemon_sets, snapshot.daemon_pods)
         self.snapshot = snapshot
         self.catalog = catalog
         self.policy = policy
@@ -119,6 +84,8 @@ class Run:
         self.open_nodes = OpenNodes(self.nodes)
         self.open_claims = self._open_claims()
         self.left_over: list[Lot] = []
+        self._others_matter = not self.topology.is_empty or any(t.reservations is not None for t in self.templates)
+        """Whether a place for one pod may make one for another that was refused."""
         self.refusals = Refusals(self.templates, self.remaining)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
         self._blank: dict[Hashable, Fit | None] = {}
@@ -142,11 +109,13 @@ class Run:
     def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
         waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
+        if self.policy.one_by_one:
+            waiting = in_single_file(waiting)
         while waiting:
             before = sum(map(len, waiting))
             self._place_round(waiting)
             waiting = [lot for lot in waiting if lot]
-            if sum(map(len, waiting)) == before or self.topology.is_empty:
+            if sum(map(len, waiting)) == before or not self._others_matter:
                 break
         return waiting
 
@@ -168,9 +137,20 @@ class Run:
         found = self._rungs.get(key)
         if found is None:
             ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
-            leads = self.policy.packing is not Packing.KARPENTER
-            found = self._rungs[key] = tuple(Rung(c, selected_by, self.topology, leads=leads) for c in ladder)
+            found = self._rungs[key] = tuple(
+                Rung(c, selected_by, self.topology, leads=self.policy.leads) for c in ladder
+            )
         return found
+
+    @property
+    def leads_others(self) -> bool:
+        """Whether any pod was to say where others have to go (see `Policy.leads`)."""
+        return any(rung.leads_others for rungs in self._rungs.values() for rung in rungs)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether no pod began in a domain by itself while others, whom it wants to be with, may turn out to be elsewhere."""
+        return not any(group.began_in_doubt for group in self.topology.groups)
 
     def _where_planned(self, pod_class: PodClass) -> Sequence[Pod]:
         """Keep pods with the claim that an earlier pass launched for them, and return the others.
@@ -267,7 +247,7 @@ class Run:
     def to_plan(self, max_types: int) -> Plan:
         launches, dropped, kept = [], [], []
         for claim in self.open_claims.claims:
-            launch = claim.to_launch(max_types)
+            launch = to_launch(claim, max_types)
             if launch is not None:
                 launches.append(launch)
                 kept.append(claim)

@@ -5,14 +5,18 @@ A rung is scratch of one solve and shared by all sizes of pods with these constr
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 
-from karpy.scheduling.claims import Shape
 from karpy.scheduling.constraints import Constraints
+from karpy.scheduling.groups import Group, GroupKind, Host
 from karpy.scheduling.instances import bits
+from karpy.scheduling.ledger import Recorded, counting, is_open
 from karpy.scheduling.ports import HostPort
-from karpy.scheduling.topology import Group, GroupKind, Host, Topology
+from karpy.scheduling.templates import Shape
+from karpy.scheduling.topology import Topology
 from karpy.state.snapshot import NodeView
 
 __all__ = ["Likeness", "Options", "Rung", "hosts_of"]
@@ -20,6 +24,9 @@ __all__ = ["Likeness", "Options", "Rung", "hosts_of"]
 _MOST_OPTIONS = 64
 """How many combinations of domains are tried for one pod on one machine, when terms on several keys leave many open."""
 
+
+_NEED_A_DOMAIN = frozenset((GroupKind.SPREAD, GroupKind.AFFINITY))
+"""What such a term asks for cannot be had on a machine without the label."""
 
 Likeness = tuple[tuple[tuple[Group, bool], ...], tuple[HostPort, ...]]
 """What decides on single hosts: the hostname terms, each with whether such a pod counts itself, and the ports."""
@@ -46,17 +53,20 @@ class Rung:
         self.host_affinities = tuple(g for g in self.host_groups if g.kind is GroupKind.AFFINITY)
         self.likeness: Likeness = (tuple((g, self.itself[g]) for g in self.host_groups), constraints.ports)
         self._zonal = tuple(group for group in deciding if not group.is_host)
+        self._beginning = tuple(g for g in self._zonal if g.kind is GroupKind.AFFINITY and self.itself[g])
         following = (g for g in selected_by if g.kind is GroupKind.AFFINITY and not g.is_host and g not in self.itself)
         self._followed = frozenset(following if leads else ())
+        self.leads_others = bool(self._followed)
         by_domain = (*self._zonal, *(group for group in selected_by if group in self._followed))
         self._keys = tuple(dict.fromkeys(group.key for group in by_domain))
         self._by_key = tuple(tuple(group for group in by_domain if group.key == key) for key in self._keys)
         self._pod_masks = {group: group.domains.mask(constraints.strict.get(group.key)) for group in self._zonal}
+        self._elsewhere = _where_others_count(constraints, self._zonal)
         self._counted = tuple(group for group in selected_by if group.kind is not GroupKind.INVERSE)
         self._keeping = () if topology.is_empty else topology.inverse_of(constraints)
         self._settling = () if topology.is_empty else topology.anti_affinity_of(constraints)
         self._options: dict[Shape, tuple[int, Options]] = {}
-        self._recorded: dict[Shape, tuple[tuple[Group, int], ...]] = {}
+        self._recorded: dict[Shape, tuple[tuple[Recorded, ...], tuple[Recorded, ...]]] = {}
         self.is_free = not deciding
         """No other pod matters to where such a pod goes."""
         self.is_uncounted = not deciding and not self._counted and not self._keeping
@@ -101,7 +111,7 @@ class Rung:
         if len(reachable) == 1 and len(self._keys) == 1:
             groups, key = self._by_key[0], self._keys[0]
             mask = reachable[0].domains_of(groups[0].domains, key)
-            if mask & (mask - 1) == 0 and reachable[0].is_settled(key):  # the machine stays what it is
+            if mask and mask & (mask - 1) == 0 and reachable[0].is_settled(key):  # the machine stays what it is
                 return (reachable,) if mask & self._allowed(groups) else ()
         found = [option for joined in reachable for option in self._narrowed(joined)]
         found.sort(key=lambda option: option[0])
@@ -114,6 +124,10 @@ class Rung:
         """How crowded the domains are, key by key, and what the machine is when it is settled there."""
         found: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
         for key, groups in zip(self._keys, self._by_key, strict=True):
+            if key not in shape.template.keys or not shape.domains_of(groups[0].domains, key):
+                if any(group.kind in _NEED_A_DOMAIN and group not in self._followed for group in groups):
+                    return []
+                continue  # a machine in no domain keeps nobody away from any, and has nobody follow it there
             found = [
                 ((*crowds, crowd), narrowed)
                 for crowds, held in found[:_MOST_OPTIONS]
@@ -127,8 +141,15 @@ class Rung:
         mask = -1
         for group in groups:
             if group in self.itself:
-                mask &= group.reach(self._pod_masks[group], self.itself[group])
+                mask &= self._reach(group)
         return mask
+
+    def _reach(self, group: Group) -> int:
+        """The domains where such a pod may go, as far as one group has a say."""
+        itself = self.itself[group]
+        if itself and self._elsewhere and group.populated & self._elsewhere.get(group, 0):
+            itself = False  # it is not the first of its kind, though others are only where another alternative leads
+        return group.reach(self._pod_masks[group], itself)
 
     def _choices(self, key: str, groups: Sequence[Group], shape: Shape) -> list[tuple[int, int]]:
         """Domains of one key to narrow a machine to, as masks: where fewest pods are first, each with how many there are."""
@@ -161,8 +182,11 @@ class Rung:
         """The terms that leave a new machine of this shape no place, each with its counts."""
         found = [group for group in self.host_groups if not group.allows_host(None, self.itself[group])]
         for group in self._zonal:
-            mask = group.domains.mask(shape.requirements.get(group.key))
-            if not group.allowed(self._pod_masks[group], mask, self.itself[group]):
+            mask = shape.domains_of(group.domains, group.key)
+            if group.key not in shape.template.keys:
+                if group.kind in _NEED_A_DOMAIN:
+                    found.append(group)
+            elif not self._reach(group) & mask:
                 found.append(group)
         return [f"unsatisfiable topology constraint for {group.describe()}" for group in found]
 
@@ -173,9 +197,9 @@ class Rung:
         for group in self._zonal:
             bit = group.domains.index.get(labels.get(group.key, ""))
             if bit is None:
-                if group.kind in (GroupKind.SPREAD, GroupKind.AFFINITY):
+                if group.kind in _NEED_A_DOMAIN:
                     return False
-            elif not group.allowed(self._pod_masks[group], 1 << bit, self.itself[group]):
+            elif not self._reach(group) >> bit & 1:
                 return False
         return True
 
@@ -186,24 +210,23 @@ class Rung:
 
     # After a placement
 
-    def record_claim(self, host: Host, shape: Shape, well_known: frozenset[str]) -> None:
-        """A pod was put on a machine of this shape."""
-        recorded = self._recorded.get(shape)
-        if recorded is None:
-            recorded = self._recorded[shape] = tuple(self._counting(shape, well_known))
-        for group, mask in recorded:
-            group.record(host, mask)
-
-    def _counting(self, shape: Shape, well_known: frozenset[str]) -> Iterator[tuple[Group, int]]:
-        """The groups that count a pod on such a machine, and its domains."""
-        for group in (*self._counted, *self._keeping):
-            if not group.is_host and shape.requirements.get(group.key) is None and group.key not in well_known:
-                continue
-            if group.counts_node(shape.requirements, shape.template.taints, well_known):
-                yield group, 0 if group.is_host else shape.domains_of(group.domains, group.key)
+    def record_claim(self, host: Host, shape: Shape, well_known: frozenset[str], pods: int = 1) -> tuple[Recorded, ...]:
+        """So many pods were put on a machine of this shape. Returns what of it is open, as long as the machine is."""
+        for group in self._beginning:
+            group.begin()
+        known = self._recorded.get(shape)
+        if known is None:
+            recorded = tuple(counting((*self._counted, *self._keeping), shape, well_known))
+            known = self._recorded[shape] = (recorded, tuple(each for each in recorded if is_open(each, shape)))
+        for _ in range(pods):
+            for group, mask in known[0]:
+                group.record(host, mask)
+        return known[1]
 
     def record_node(self, view: NodeView) -> None:
         """A pod was put on a node that exists."""
+        for group in self._beginning:
+            group.begin()
         for group in (*self._counted, *self._keeping):
             if not group.counts_node(view.requirements, view.taints, frozenset()):
                 continue
@@ -213,6 +236,22 @@ class Rung:
                 bit = group.domains.index.get(view.labels.get(group.key, ""))
                 if bit is not None:
                     group.record(view.name, 1 << bit)
+
+
+def _where_others_count(constraints: Constraints, groups: Iterable[Group]) -> Mapping[Group, int]:
+    """For each affinity the domains that any alternative of the node affinity leads to, where there are several.
+
+    kube-scheduler knows all of them: it does not let a pod begin in one place when others of its kind are in another.
+    """
+    terms = (*constraints.passed_over, *constraints.terms)
+    if len(terms) == 1:
+        return {}
+    found = {}
+    for group in groups:
+        if group.kind is GroupKind.AFFINITY:
+            wanted = ((constraints.selected & term).get(group.key) for term in terms)
+            found[group] = functools.reduce(operator.or_, map(group.domains.mask, wanted))
+    return found
 
 
 def hosts_of(groups: Iterable[Group]) -> set[Host]:

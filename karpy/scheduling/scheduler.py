@@ -10,11 +10,13 @@ from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
 from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import total
+from karpy.scheduling.batch import Batch
 from karpy.scheduling.bound import rough_bound
 from karpy.scheduling.headroom import set_apart
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
-from karpy.scheduling.run import Batch, Policy, Run
+from karpy.scheduling.policy import Policy
+from karpy.scheduling.run import Run
 from karpy.state.snapshot import Snapshot
 
 __all__ = ["MAX_INSTANCE_TYPES", "Run", "solve"]
@@ -58,6 +60,7 @@ def solve(
     Raises:
         InvalidObject: there is no such packing.
     """
+    asked = None if packing is None else Packing.named(packing)
     wanted = snapshot.to_place if pods is None else tuple(pods)
     policy = Policy(
         respect_preferences=respect_preferences,
@@ -67,15 +70,25 @@ def solve(
     )
     batch = Batch.read(snapshot, catalog, wanted, policy)
 
-    def made(packing: Packing) -> tuple[Run, Plan]:
-        run = Run(snapshot, catalog, batch, attrs.evolve(policy, packing=packing))
+    def made(way: Policy) -> tuple[Run, Plan]:
+        run = Run(snapshot, catalog, batch, way)
         run.place_all()
         return run, set_apart(run.to_plan(max_instance_types), snapshot.buffers)
 
-    if packing is not None:
-        return made(Packing.named(packing))[1]
-    run, thrifty = made(Packing.THRIFTY)
-    return thrifty if _is_good(thrifty, run) else _better(thrifty, made(Packing.KARPENTER)[1])
+    if asked is not None:
+        to_the_letter = asked is Packing.KARPENTER
+        return made(attrs.evolve(policy, packing=asked, one_by_one=to_the_letter, leads=not to_the_letter))[1]
+    run, best = made(policy)
+    if _is_good(best, run):
+        return best
+    few = len(batch.readable) <= FEW_PODS
+    even = attrs.evolve(policy, packing=Packing.KARPENTER, one_by_one=few)
+    run, plan = made(even)
+    best = _better(best, plan)
+    if few and run.leads_others:
+        run, plan = made(attrs.evolve(even, leads=False))
+        best = _better(best, plan) if run.is_sure else best
+    return best
 
 
 def _is_good(plan: Plan, run: Run) -> bool:
@@ -89,15 +102,13 @@ def _is_good(plan: Plan, run: Run) -> bool:
     return plan.price <= FAIR_PRICE * rough_bound(needed, run.templates)
 
 
-def _better(thrifty: Plan, even: Plan) -> Plan:
-    """The plan that leaves fewer pods waiting, real ones before virtual ones; else the thrifty one, if it is cheaper and takes no
-    more machines."""
-    waiting = [
-        (sum(len(part.pods) for part in plan.unschedulable), _unplaced_headroom(plan)) for plan in (thrifty, even)
-    ]
+def _better(best: Plan, even: Plan) -> Plan:
+    """The plan that leaves fewer pods waiting, real ones before virtual ones; else the best so far, if it is no dearer and takes no
+    more machines than the one where they are filled evenly."""
+    waiting = [(sum(len(part.pods) for part in plan.unschedulable), _unplaced_headroom(plan)) for plan in (best, even)]
     if waiting[0] != waiting[1]:
-        return thrifty if waiting[0] < waiting[1] else even
-    return thrifty if thrifty.price <= even.price and len(thrifty.launches) <= len(even.launches) else even
+        return best if waiting[0] < waiting[1] else even
+    return best if best.price <= even.price and len(best.launches) <= len(even.launches) else even
 
 
 def _unplaced_headroom(plan: Plan) -> int:

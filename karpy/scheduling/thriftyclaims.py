@@ -12,13 +12,14 @@ import heapq
 from collections.abc import Callable, Iterator
 
 from karpy.cloud.instancetype import Price
-from karpy.scheduling.claims import Fit, PlannedClaim, Shape
+from karpy.scheduling.claims import Fit, PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.lots import Lot
 from karpy.scheduling.openclaims import Entry, Line, OpenClaims
 from karpy.scheduling.ports import clash
 from karpy.scheduling.rungs import Rung
 from karpy.scheduling.spare import Sizes
+from karpy.scheduling.templates import Shape
 
 __all__ = ["ThriftyClaims"]
 
@@ -161,8 +162,10 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
             if not count:
                 return False
             claim.spare = self._sizes.bin(claim.room)
-            for _ in range(0 if rung.is_uncounted else count * lot.unit):
-                rung.record_claim(number, shape, self._well_known)
+            if not rung.is_uncounted:
+                left_open = rung.record_claim(number, shape, self._well_known, count * lot.unit)
+                if left_open:
+                    self._ledger.note(number, left_open, count * lot.unit)
             return True
         claim.settle()
         fit = claim.fit(lot.pod_class, options)

@@ -61,6 +61,8 @@ def volumes_of(pod: Pod, storage: Storage, unsupported: UnsupportedVolumes = _SU
     if not found:
         return PodVolumes()
     alternatives = _combined([_alternatives(resolved) for resolved in found])
+    if not alternatives:
+        return f"no node can reach all of its volumes (PersistentVolumeClaims={', '.join(each.key for each in found)})"
     return PodVolumes(alternatives, frozenset(_attachments(found)))
 
 
@@ -166,18 +168,16 @@ def _alternatives(resolved: _Resolved) -> tuple[Requirements, ...]:
 
 
 def _combined(choices: Iterable[tuple[Requirements, ...]]) -> tuple[Requirements, ...]:
-    """One alternative of each volume at a time; combinations that contradict themselves are left out where others do not.
+    """One alternative of each volume at a time, but for combinations that contradict themselves.
 
     Volumes mostly name the same places, so what is equal is kept once after each volume: a pod may have dozens of them.
     """
-    merged: tuple[Requirements, ...] = _FREE
     agreeing: tuple[Requirements, ...] = _FREE
     for choice in filter(None, choices):
         agreeing = tuple(
             dict.fromkeys(held & more for held in agreeing for more in choice if held.intersects(more) is None)
         )
-        merged = tuple(dict.fromkeys(held & more for held in merged for more in choice))
-    return agreeing or merged
+    return agreeing
 
 
 def _attachments(found: Iterable[_Resolved]) -> Iterable[Attachment]:

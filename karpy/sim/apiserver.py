@@ -11,16 +11,21 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import attrs
+
 from karpy.clock import Clock
 from karpy.kube.client import ObjectList, PatchType, RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.api import status
+from karpy.sim.acting import ActingClient
+from karpy.sim.api import bootstrap, status
 from karpy.sim.api.builtin import BUILTIN
 from karpy.sim.api.conversion import as_version
 from karpy.sim.api.deletion import Deletion
+from karpy.sim.api.identity import Identity
 from karpy.sim.api.options import DeleteOptions
+from karpy.sim.api.rbac import Access
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.selectors import field_selector, label_selector
@@ -28,9 +33,11 @@ from karpy.sim.api.store import Collection, Record, Store
 from karpy.sim.api.subresources import Subresources
 from karpy.sim.api.writes import Writes
 
-__all__ = ["ApiServer", "LogWatch"]
+__all__ = ["CLUSTER_ROLE", "CLUSTER_ROLE_BINDING", "ApiServer", "LogWatch"]
 
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_ROLE_BINDING = attrs.evolve(CLUSTER_ROLE, kind="ClusterRoleBinding", plural="clusterrolebindings")
 _PRIORITIES = (("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000))
 
 
@@ -38,10 +45,11 @@ class ApiServer:
     """One embedded API server with its namespaces and the priority classes of the system.
 
     ``lock`` guards everything; who holds it sees a state that does not change. ``log_capacity``: so many changes of a resource
-    can at least be watched from the past; a watch that falls further behind is told so (410).
+    can at least be watched from the past; a watch that falls further behind is told so (410). ``rbac``: identities may do only
+    what roles allow them; calls on this object itself are the administrator's.
     """
 
-    def __init__(self, clock: Clock, seed: int = 0, *, log_capacity: int = 16_384) -> None:
+    def __init__(self, clock: Clock, seed: int = 0, *, log_capacity: int = 16_384, rbac: bool = False) -> None:
         self.lock = threading.RLock()
         self.clock = clock
         self.registry = Registry(BUILTIN)
@@ -49,12 +57,27 @@ class ApiServer:
         self.deletion = Deletion(self.store, clock, self._undefine)
         self.writes = Writes(self.store, self.registry, clock, random.Random(seed), self.deletion)
         self.subresources = Subresources(self.store, self.writes, self.deletion, clock)
+        self.access = Access(self.store, rbac=rbac)
         for resource in BUILTIN:
             self.store.collection(resource)
         for name in _NAMESPACES:
             self.create(kinds.NAMESPACE, {"metadata": {"name": name}})
         for name, value in _PRIORITIES:
             self.create(kinds.PRIORITY_CLASS, {"metadata": {"name": name}, "value": value})
+        if rbac:
+            for role in bootstrap.cluster_roles():
+                self.create(CLUSTER_ROLE, role)
+            for binding in bootstrap.bindings():
+                self.create(CLUSTER_ROLE_BINDING, binding)
+
+    def acting_as(self, who: Identity) -> ActingClient:
+        """The server as ``who`` may use it."""
+        return ActingClient(self, who)
+
+    def exists(self, kind: Kind, name: str, namespace: str = "") -> bool:
+        with self.lock:
+            resource, _ = self.registry.of(kind)
+            return self.store.collection(resource).get(_space(resource, namespace), name) is not None
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> RawObject:
         with self.lock:

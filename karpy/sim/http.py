@@ -1,14 +1,17 @@
 """The API server over HTTP, in a thread of its own beside whatever drives the server in process.
 
-Plain HTTP, and so on the loopback interface only.
+With TLS, clients need the kubeconfig: it holds the authority that the certificate is signed by and the administrator's token.
+Plain HTTP lets everyone in as the administrator, and so on the loopback interface only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import ipaddress
 import os
+import secrets
 import socket
 import threading
 from pathlib import Path
@@ -18,48 +21,75 @@ import yaml
 from aiohttp import web
 
 from karpy.errors import KubeError
+from karpy.sim.api.answers import Answer
 from karpy.sim.api.listing import WatchStream
-from karpy.sim.api.requests import Request
-from karpy.sim.api.rest import Answer, Rest
+from karpy.sim.api.requests import Impersonated, Request
+from karpy.sim.api.rest import Rest
 from karpy.sim.api.status import status_object
+from karpy.sim.api.tokens import Tokens
 from karpy.sim.api.views import encode
 from karpy.sim.apiserver import ApiServer
+from karpy.sim.tls import Certificates, make_certificates
 
-__all__ = ["ApiServerHttp", "serve"]
+__all__ = ["ApiServerHttp", "is_loopback", "serve"]
 
 _BOOKMARK_EVERY_S: Final = 60.0
 _LONGEST_WATCH_S: Final = 3600.0
 _LARGEST_BODY: Final = 3 * 1024 * 1024
 _GOODBYE_S: Final = 0.3
 """So long open watches get for ending in an orderly way when the server stops."""
+_WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - as keys, to tell them apart
+"""Addresses that stand for all of the machine's, and where a client on it finds the server then."""
 _GOODBYE_STEPS: Final = 30
 _BATCH: Final = 500
 """So many lines of a watch are written between two looks at the clock and at other requests."""
 
 
-def serve(server: ApiServer, host: str = "127.0.0.1", port: int = 0) -> ApiServerHttp:
-    """Serve ``server`` on a port (0: any that is free) until the answer's ``stop()``.
+def serve(server: ApiServer, host: str = "127.0.0.1", port: int = 0, *, tls: bool = False) -> ApiServerHttp:
+    """Serve ``server`` on a port (0: any that is free) until the answer's ``stop()``; with ``tls`` to those who have a token.
 
     Raises:
-        OSError: the port is taken.
-        ValueError: ``host`` is not a loopback address.
+        OSError: the port is taken, or the address is none of this machine's.
+        ValueError: plain HTTP was asked for on an address that others can reach.
     """
-    if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
-        raise ValueError(
-            f"{host} is not a loopback address; the API server speaks plain HTTP and serves this machine only"
-        )
-    return ApiServerHttp(server, host, port)
+    if not tls and not is_loopback(host):
+        raise ValueError(f"{host} is not a loopback address; plain HTTP serves this machine only")
+    return ApiServerHttp(server, host, port, make_certificates(_names(host)) if tls else None)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach ``host``."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _names(host: str) -> list[str]:
+    """What clients may call a server that listens on ``host``."""
+    names = ["localhost", "127.0.0.1", "::1", socket.gethostname()]
+    if host not in _WILDCARDS:
+        names.append(host)
+    else:
+        with contextlib.suppress(OSError):
+            names += [str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)]
+    return list(dict.fromkeys(names))
 
 
 class ApiServerHttp:
     """A running HTTP face; made by `serve`."""
 
-    def __init__(self, server: ApiServer, host: str, port: int) -> None:
+    def __init__(self, server: ApiServer, host: str, port: int, certificates: Certificates | None = None) -> None:
         # bound here and not in the thread, so that the caller sees the OSError of a taken port
-        self._socket = socket.create_server((host, port), backlog=256)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, port), family=family, backlog=256)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self._rest = Rest(server)
+        self._certificates = certificates
+        self._token = secrets.token_urlsafe(32) if certificates is not None else ""
+        self._rest = Rest(server, Tokens(server, self._token))
         self._wakers: set[asyncio.Event] = set()
         self._pending = False
         self._stopping = False
@@ -72,22 +102,34 @@ class ApiServerHttp:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        host = _WILDCARDS.get(self.host, self.host)
+        shown = f"[{host}]" if ":" in host else host
+        return f"{'http' if self._certificates is None else 'https'}://{shown}:{self.port}"
 
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> None:
         """Write a kubeconfig that leads here, readable by its owner only."""
         name = "karpy"
+        cluster, user = {"server": self.url}, {}
+        if self._certificates is not None:
+            cluster["certificate-authority-data"] = base64.b64encode(self._certificates.authority).decode()
+            user["token"] = self._token
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": name, "cluster": {"server": self.url}}],
-            "users": [{"name": name, "user": {}}],
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": name, "user": user}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
             "current-context": name,
         }
-        target = Path(path)
-        target.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-        target.chmod(0o600)
+        text, target = yaml.safe_dump(config, sort_keys=False), Path(path).resolve()
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")  # a pipe, or /dev/null
+            return
+        # a reader that waits for the file must find it whole, and nobody else may read the token in between
+        draft = target.with_name(f".{target.name}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
 
     def stop(self) -> None:
         """Close all connections, open watches too, and end the thread; safe to repeat."""
@@ -125,7 +167,8 @@ class ApiServerHttp:
             web.Server(self._handle, access_log=None, request_factory=self._request), shutdown_timeout=0.1
         )
         await runner.setup()
-        await web.SockSite(runner, self._socket).start()
+        context = self._certificates.context() if self._certificates is not None else None
+        await web.SockSite(runner, self._socket, ssl_context=context).start()
         return runner
 
     async def _finish(self, runner: web.ServerRunner) -> None:
@@ -164,6 +207,8 @@ class ApiServerHttp:
                 headers.get("Content-Type", ""),
                 headers.get("Accept", ""),
                 headers.get("User-Agent", ""),
+                headers.get("Authorization", ""),
+                _impersonated(request) if "Impersonate-User" in headers else None,
             )
         )
         if isinstance(answer, WatchStream):
@@ -210,6 +255,12 @@ class ApiServerHttp:
             until = min(end, bookmark_at) if stream.bookmarks else end
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(waker.wait(), until - now)
+
+
+def _impersonated(request: web.BaseRequest) -> Impersonated:
+    headers = request.headers
+    groups = tuple(headers.getall("Impersonate-Group", ()))
+    return Impersonated(headers["Impersonate-User"], groups, headers.get("Impersonate-Uid", ""))
 
 
 def _response(answer: Answer) -> web.Response:

@@ -23,6 +23,7 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, Namespace, PodDisruptionBudget
 from karpy.state.bufferbook import BufferBook
 from karpy.state.buffers import BufferView
+from karpy.state.daemonpods import DaemonPods
 from karpy.state.machines import Machines
 from karpy.state.pools import Pools
 from karpy.state.snapshot import InvalidPool, Snapshot, Storage
@@ -73,6 +74,7 @@ class ClusterState:
         self._pending: InOrder[str, Pod] = InOrder()
         self._assignments: Store[str, str] = Store()
         self._daemon_sets: InOrder[str, DaemonSet] = InOrder()
+        self._daemon_pods = DaemonPods()
         self._budgets: InOrder[str, PodDisruptionBudget] = InOrder()
         self._claimed: Store[str, PersistentVolumeClaim] = Store()
         self._volumes: Store[str, PersistentVolume] = Store()
@@ -186,6 +188,7 @@ class ClusterState:
             if old.spec.node_name:
                 self._machines.unbind(key, old.spec.node_name)
         self._pending.put(key, pod if pod is not None and pod.is_provisionable else None)
+        self._daemon_pods.put(key, old, pod)
         if pod is None:
             self._pods.pop(key, None)
             return
@@ -304,6 +307,7 @@ class ClusterState:
             invalid_pools=self._pools.invalid(),
             node_classes=self._pools.node_classes(),
             daemon_sets=self._daemon_sets.picture(),
+            daemon_pods=self._daemon_pods.picture(),
             budgets=self._budgets.picture(),
             assignments=self._assignments.picture(),
             namespaces=self._namespaces.picture(),

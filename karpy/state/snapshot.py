@@ -78,7 +78,8 @@ class Snapshot:
     """The cluster at one instant. ``version`` grows with every change that the state has taken in.
 
     ``assignments`` says which claim each pending pod was planned onto earlier (pod uid → claim name); ``namespaces`` are the
-    labels of each; ``buffers`` are the CapacityBuffers that are served.
+    labels of each; ``buffers`` are the CapacityBuffers that are served; ``daemon_pods`` are the newest pods of DaemonSets, by the
+    uid of the set.
     """
 
     version: int = 0
@@ -89,6 +90,7 @@ class Snapshot:
     node_classes: Mapping[NodeClassRef, RawNodeClass] = attrs.field(factory=dict)
     overlays: tuple[NodeOverlay | InvalidOverlay, ...] = ()
     daemon_sets: tuple[DaemonSet, ...] = ()
+    daemon_pods: Mapping[str, Pod] = attrs.field(factory=dict)
     budgets: tuple[PodDisruptionBudget, ...] = ()
     assignments: Mapping[str, str] = attrs.field(factory=dict)
     namespaces: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)

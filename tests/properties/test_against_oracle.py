@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from karpy.cloud.instancetype import Catalog
 from karpy.resources import total
 from karpy.scheduling.bound import price_bound
-from karpy.scheduling.claims import templates_for
 from karpy.scheduling.daemons import daemons_of
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.scheduler import solve
+from karpy.scheduling.templates import templates_for
 from karpy.state.snapshot import Snapshot
 from karpy.testing import make_catalog
 from tests.judge import violations

@@ -23,8 +23,8 @@ from karpy.cloud.instancetype import (
 from karpy.disruption.engine import next_command
 from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.bound import price_bound
-from karpy.scheduling.claims import templates_for
 from karpy.scheduling.scheduler import solve
+from karpy.scheduling.templates import templates_for
 from karpy.state.snapshot import Snapshot
 from karpy.testing import START, make_condition, make_instance_type, make_machine, make_nodepool, make_pod
 

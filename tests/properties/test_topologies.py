@@ -71,10 +71,9 @@ def _shape(choose: Choose) -> Json:
         if strength
     }
     zones = choose(([], [], [ZONES[:1], ZONES[1:]], [ZONES[:2]]))
-    if HARD in affinity.get("podAffinity", {}):
-        zones = zones[:1]  # with alternatives there is a known fault, see the tests of affinity
+    unwanted = choose(([], [], [selector("team", "NotIn", "a")]))
     if zones:
-        terms = [{"matchExpressions": [selector(labels.ZONE, "In", *some)]} for some in zones]
+        terms = [{"matchExpressions": [selector(labels.ZONE, "In", *some), *unwanted]} for some in zones]
         affinity["nodeAffinity"] = {HARD: {"nodeSelectorTerms": terms}}
     spec["affinity"] = affinity
     spec["topologySpreadConstraints"] = [_spread(choose) for _ in range(choose((0, 0, 1, 2)))]

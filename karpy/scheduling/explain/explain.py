@@ -59,7 +59,7 @@ def _waiting(aftermath: Aftermath, key: str, found: Unschedulable) -> Explanatio
     standing = standing_after(case.asked, case.pod)
     return Explanation(
         pod=key,
-        summary=f"pod {key} cannot be placed",
+        summary=f"pod {key} cannot be placed" + (f": {found.reason}" if found.kind is not None else ""),
         outcome=found,
         conflict=tuple(unit.constraint for unit in conflict),
         also=tuple(tuple(unit.constraint for unit in other) for other in also),

@@ -109,7 +109,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [self.summary]
         if self.conflict and not self.also:
-            lines += ["what keeps it out (without any one of these it would have a place):", *map(_item, self.conflict)]
+            lines += ["what keeps it out (these together, and no fewer of them):", *map(_item, self.conflict)]
         for number, conflict in enumerate((self.conflict, *self.also) if self.also else (), 1):
             lines += [f"what keeps it out, {number} of {len(self.also) + 1}:", *map(_item, conflict)]
         if self.nearest:

@@ -17,8 +17,9 @@ from karpy.objects.pod import Pod
 from karpy.requirements import Requirements
 from karpy.resources import PODS
 from karpy.scheduling.aftermath import Aftermath, Planned
-from karpy.scheduling.claims import PlannedClaim, Shape
+from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.constraints import AffinityTerm, Constraints, SpreadTerm, constraints_of
+from karpy.scheduling.templates import Shape
 from karpy.scheduling.volumes import volumes_of
 from karpy.state.snapshot import NodeView
 

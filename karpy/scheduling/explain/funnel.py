@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from karpy.requirements import Requirements
 from karpy.resources import format_amount
 from karpy.scheduling.afterwards import Standing
-from karpy.scheduling.claims import Template
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.explain.explanation import Funnel, Step
 from karpy.scheduling.limits import within
 from karpy.scheduling.plan import Launch
+from karpy.scheduling.templates import Template
 from karpy.taints import untolerated
 
 __all__ = ["funnel_of_launch", "funnels_of_waiting"]

@@ -24,7 +24,9 @@ def near_misses(question: Question, conflict: Sequence[Unit]) -> tuple[NearMiss,
     for unit in conflict:
         for miss in itertools.islice(_around(question, unit), _MOST_FOR_ONE):
             found.setdefault(tuple(sorted(miss.changes)), miss)
-    return tuple(found.values())[:_MOST_MISSES]
+    enough = [set(changes) for changes in found]
+    least = (miss for miss in found.values() if not any(other < set(miss.changes) for other in enough))
+    return tuple(itertools.islice(least, _MOST_MISSES))
 
 
 def _around(question: Question, first: Unit) -> Iterator[NearMiss]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
 from karpy.sim.api import status
+from karpy.sim.api.accounts import with_service_account, with_token_volume
+from karpy.sim.api.limits import too_much, with_limit_defaults
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.store import Store
 
@@ -14,14 +17,22 @@ __all__ = ["Admission"]
 Object = dict[str, Any]
 
 _NAMESPACES = ("", "namespaces")
+_LIMIT_RANGES = ("", "limitranges")
+_DEFAULT_TOLERATIONS: tuple[Object, ...] = tuple(
+    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for state in ("not-ready", "unreachable")
+)
 _PRIORITIES = ("scheduling.k8s.io", "priorityclasses")
 
 
 class Admission:
     """The checks and additions that a new object passes before its own rules are looked at."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, rng: random.Random) -> None:
         self._store = store
+        self._rng = rng
+        self.default_tolerations = False
+        """Whether pods tolerate nodes that are not ready or not reachable for five minutes, as they do on most clusters."""
         self._next_address = 0
 
     def admit_namespace(self, resource: Resource, meta: Mapping[str, Any]) -> None:
@@ -40,11 +51,15 @@ class Admission:
             cause = {"reason": "NamespaceTerminating", "message": f"namespace {name} is being terminated"}
             raise status.forbidden(resource, meta["name"], why, [{**cause, "field": "metadata.namespace"}])
 
-    def admit(self, resource: Resource, obj: Object) -> Object:
-        """``obj`` with what other objects or the cluster add to it."""
+    def admit(self, resource: Resource, obj: Object, *, from_client: bool) -> Object:
+        """``obj`` with what other objects or the cluster add to it.
+
+        Raises:
+            KubeError: 403, other objects forbid it.
+        """
         match resource.key:
             case ("", "pods"):
-                return self._priority(resource, _service_account(obj))
+                return self._pod(resource, obj, from_client=from_client)
             case ("", "namespaces"):
                 spec = obj.get("spec") or {}
                 return {**obj, "spec": {**spec, "finalizers": spec.get("finalizers") or ["kubernetes"]}}
@@ -53,8 +68,33 @@ class Admission:
             case ("batch", "jobs"):
                 return _job_labels(obj)
             case ("", "persistentvolumeclaims"):
-                return self._storage_class(obj)
+                claim = self._storage_class(obj)
+                self._check_limits(resource, claim)
+                return claim
         return obj
+
+    def _pod(self, resource: Resource, pod: Object, *, from_client: bool) -> Object:
+        ranges = self._limit_ranges(pod["metadata"]["namespace"])
+        if ranges and pod.get("spec"):
+            pod = with_limit_defaults(pod, ranges)
+        pod = with_service_account(pod)
+        if from_client:
+            pod = with_token_volume(resource, pod, self._store, self._rng)
+        pod = self._priority(resource, pod)
+        if self.default_tolerations:
+            pod = _tolerating(pod)
+        self._check_limits(resource, pod)
+        return pod
+
+    def _limit_ranges(self, namespace: str) -> list[Mapping[str, Any]]:
+        ranges = self._store.existing(_LIMIT_RANGES)
+        return [record.object for record in ranges.records(namespace)] if ranges is not None and len(ranges) else []
+
+    def _check_limits(self, resource: Resource, obj: Object) -> None:
+        ranges = self._limit_ranges(obj["metadata"]["namespace"])
+        problem = too_much(resource.kind, obj, ranges) if ranges else ""
+        if problem:
+            raise status.forbidden(resource, obj["metadata"]["name"], problem)
 
     def _priority(self, resource: Resource, pod: Object) -> Object:
         spec = pod.get("spec") or {}
@@ -97,11 +137,18 @@ class Admission:
         return claim
 
 
-def _service_account(pod: Object) -> Object:
+def _tolerating(pod: Object) -> Object:
     spec = pod.get("spec") or {}
-    if spec.get("serviceAccountName"):
-        return pod
-    return {**pod, "spec": {**spec, "serviceAccountName": "default", "serviceAccount": "default"}}
+    tolerations = spec.get("tolerations") or []
+    added = [
+        toleration
+        for toleration in _DEFAULT_TOLERATIONS
+        if not any(
+            each.get("key") in (None, "", toleration["key"]) and each.get("effect") in (None, "", "NoExecute")
+            for each in tolerations
+        )
+    ]
+    return {**pod, "spec": {**spec, "tolerations": [*tolerations, *added]}} if added else pod
 
 
 def _job_labels(job: Object) -> Object:

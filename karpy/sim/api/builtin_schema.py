@@ -12,7 +12,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["Model", "Schema", "described", "field_text", "model_of", "openapi_schemas", "structural_schema"]
+__all__ = [
+    "QUANTITY_FIELD",
+    "Model",
+    "Schema",
+    "described",
+    "field_text",
+    "model_of",
+    "openapi_schemas",
+    "structural_schema",
+]
 
 Model = Any
 """A model class of the official client."""
@@ -36,7 +45,35 @@ _EXCEPTIONS = {
     ("events.k8s.io", "Event"): "EventsV1Event",
     ("", "Endpoints"): "V1Endpoints",
 }
-_QUANTITIES = frozenset({"limits", "requests", "capacity", "allocatable", "hard", "used", "overhead", "default"})
+_QUANTITIES = frozenset(
+    {
+        *(
+            "limits",
+            "requests",
+            "capacity",
+            "allocatable",
+            "allocatedResources",
+            "hard",
+            "used",
+            "overhead",
+            "podFixed",
+        ),
+        *("default", "defaultRequest", "max", "min", "maxLimitRequestRatio"),
+    }
+)
+"""Maps to quantities, which the client's models only know as maps to strings."""
+_SINGLE_QUANTITIES = frozenset(
+    {
+        ("V1EmptyDirVolumeSource", "sizeLimit"),
+        ("V1ResourceFieldSelector", "divisor"),
+        ("V1CSIStorageCapacity", "capacity"),
+        ("V1CSIStorageCapacity", "maximumVolumeSize"),
+        ("V2MetricTarget", "value"),
+        ("V2MetricTarget", "averageValue"),
+        ("V2MetricValueStatus", "value"),
+        ("V2MetricValueStatus", "averageValue"),
+    }
+)
 _INT_OR_STRING = frozenset({"port", "targetPort", "maxSurge", "maxUnavailable", "minAvailable"})
 
 
@@ -155,20 +192,27 @@ def _fields(model_name: str) -> Schema:
         # schemas hold schemas: what is below is taken as it comes
         return _FREE
     model = getattr(_models(), model_name)
-    shapes = {model.attribute_map[field]: _field_shape(name) for field, name in model.openapi_types.items()}
+    shapes = {}
+    for field, name in model.openapi_types.items():
+        key = model.attribute_map[field]
+        shapes[key] = QUANTITY_FIELD if (model_name, key) in _SINGLE_QUANTITIES else _field_shape(name, key)
     found = _PREFIX.match(model_name)
     return {"type": "object", "properties": shapes, "title": model_name[found.end() :] if found else model_name}
 
 
 _FREE: Schema = {"x-kubernetes-preserve-unknown-fields": True}
+QUANTITY_FIELD: Schema = {"type": "string", "format": "quantity"}
+"""A field that is a quantity: numbers are taken too."""
 
 
-def _field_shape(type_name: str) -> Schema:
+def _field_shape(type_name: str, key: str = "") -> Schema:
     listed = re.fullmatch(r"(?:List|list)\[(.+)\]", type_name)
     if listed:
         return {"type": "array", "items": _field_shape(listed[1])}
     mapped = re.fullmatch(r"(?:Dict|dict)\[str, ?(.+)\]", type_name)
     if mapped:
+        if key in _QUANTITIES and mapped[1] == "str":
+            return {"type": "object", "additionalProperties": QUANTITY_FIELD}
         return {"type": "object", "additionalProperties": _field_shape(mapped[1])}
     if type_name in _PLAIN:
         return _FREE if type_name == "object" else dict(_PLAIN[type_name])

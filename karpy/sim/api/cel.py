@@ -8,17 +8,36 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from karpy.sim.api.schema import ById
 from karpy.sim.api.status import Cause
 
-__all__ = ["has_rules", "validate_rules"]
+__all__ = ["compile_problem", "has_rules", "validate_rules"]
 
 Schema = Mapping[str, Any]
 
 _RULES = "x-kubernetes-validations"
 
 
+def compile_problem(rule: str) -> str:
+    """Why a rule is no CEL; empty when it is, when this engine cannot tell, or when there is none."""
+    engine = _engine()
+    if engine is None or ".?" in rule or "[?" in rule:
+        return ""  # optional members are a part of CEL that the engine does not read
+    try:
+        _compiled(engine, rule)
+    except ValueError as error:
+        return str(error).partition(": ")[2] or str(error)
+    return ""
+
+
 def has_rules(schema: Schema) -> bool:
     """Whether any place of ``schema`` has rules."""
+    return _has_rules(ById(schema))
+
+
+@functools.lru_cache(maxsize=16_384)
+def _has_rules(same: ById) -> bool:
+    schema: Schema = same.schema
     if _RULES in schema:
         return True
     return any(has_rules(inner) for inner in _below(schema))

@@ -14,7 +14,7 @@ from karpy.errors import KubeError
 from karpy.objects.misplaced import misplaced
 from karpy.sim.api import schema as schemas
 from karpy.sim.api import status
-from karpy.sim.api.builtin_schema import structural_schema
+from karpy.sim.api.builtin_schema import QUANTITY_FIELD, structural_schema
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.poddefaults import canonical_quantity
 from karpy.sim.api.resources import Resource, ResourceVersion
@@ -75,7 +75,7 @@ def decoded(
     known = structural_schema(resource.group, version.name, resource.kind)
     if known is None:
         return dict(obj)
-    _check_quantities(resource.kind, obj, known, "")
+    _check_quantities(resource.kind, obj, known)
     wrong = _wrong_type(obj, known, "", "")
     if wrong:
         if patching:
@@ -109,7 +109,7 @@ def _wrong_type(value: Any, schema: Mapping[str, Any], struct: str, path: str) -
         found = (_wrong_type(item, schema["items"], struct, path) for item in value)
         return next((wrong for wrong in found if wrong), "")
     fits = {
-        "string": isinstance(value, str) or (isinstance(value, int | float) and _is_quantity(path)),
+        "string": isinstance(value, str) or (schema is QUANTITY_FIELD and isinstance(value, int | float)),
         "integer": isinstance(value, int) and not isinstance(value, bool),
         "number": isinstance(value, int | float) and not isinstance(value, bool),
         "boolean": isinstance(value, bool),
@@ -121,19 +121,17 @@ def _wrong_member(value: Mapping[str, Any], schema: Mapping[str, Any], struct: s
     properties = schema.get("properties") or {}
     struct = schema.get("title", struct)
     for key, member in value.items():
+        known = key in properties
         inner = properties.get(key, schema.get("additionalProperties"))
         if isinstance(inner, Mapping):
-            wrong = _wrong_type(member, inner, struct, f"{path}.{key}" if path else key)
+            # Go names fields, and not the keys of maps
+            wrong = _wrong_type(member, inner, struct, (f"{path}.{key}" if path else key) if known else path)
             if wrong:
                 return wrong
     return ""
 
 
-_QUANTITY_MAPS = frozenset({"limits", "requests", "capacity", "allocatable", "hard", "used", "overhead", "default"})
-_QUANTITY_FIELDS = frozenset({"sizeLimit", "divisor", "value", "averageValue"})
-
-
-def _check_quantities(kind: str, value: Any, schema: Mapping[str, Any], path: str) -> None:
+def _check_quantities(kind: str, value: Any, schema: Mapping[str, Any]) -> None:
     """Raises:
     KubeError: 400, a quantity is none. The real decoder tells of these before it tells of wrong types.
     """
@@ -142,22 +140,12 @@ def _check_quantities(kind: str, value: Any, schema: Mapping[str, Any], path: st
         for key, member in value.items():
             inner = properties.get(key, additional)
             if isinstance(inner, Mapping):
-                _check_quantities(kind, member, inner, f"{path}.{key}" if path else key)
+                _check_quantities(kind, member, inner)
     elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         for item in value:
-            _check_quantities(kind, item, schema["items"], path)
-    elif isinstance(value, str) and _is_amount(path):
+            _check_quantities(kind, item, schema["items"])
+    elif isinstance(value, str) and schema is QUANTITY_FIELD:
         canonical_quantity(value, kind)
-
-
-def _is_amount(path: str) -> bool:
-    steps = path.split(".")
-    return len(steps) > 1 and steps[-2] in _QUANTITY_MAPS
-
-
-def _is_quantity(path: str) -> bool:
-    """Whether a place holds a quantity, which may be written as a number though it is declared a string."""
-    return path.rpartition(".")[2] in _QUANTITY_FIELDS or _is_amount(path)
 
 
 def _mismatch(found: str, schema: Mapping[str, Any], struct: str, path: str) -> str:

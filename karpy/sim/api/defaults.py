@@ -9,6 +9,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from karpy.sim.api.limits import default_limit_range
 from karpy.sim.api.poddefaults import (
     canonical_quantity,
     canonical_resources,
@@ -231,6 +232,7 @@ _DEFAULTS: Mapping[tuple[str, str], Default] = {
     ("", "events"): _top(_EVENT),
     ("", "persistentvolumeclaims"): _claim,
     ("", "persistentvolumes"): _volume,
+    ("", "limitranges"): default_limit_range,
     ("", "resourcequotas"): _quota,
     ("", "replicationcontrollers"): _workload("ReplicationController", {"replicas": 1}, _nothing),
     ("apps", "deployments"): _workload(

@@ -27,6 +27,7 @@ ORPHAN = "orphan"
 _PODS = ("", "pods")
 _NAMESPACES = ("", "namespaces")
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+_IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 _BACKGROUND = DeleteOptions()
 
 
@@ -56,11 +57,13 @@ class Deletion:
         """
         self._check(collection.resource, record, options)
         marked = self._marked(collection.resource, record, options)
+        finished = is_finished(marked)
+        # what goes at once is never seen as being deleted, except pods, whose end is always a graceful one
+        last = record.object if finished and collection.resource.key != _PODS else marked
         if options.dry_run:
-            return Record(marked, record.revision)
-        if is_finished(marked):
-            # what goes at once is never seen as being deleted, except pods, whose end is always a graceful one
-            return self.remove(collection, record, marked if collection.resource.key == _PODS else record.object)
+            return Record(last, record.revision)
+        if finished:
+            return self.remove(collection, record, last)
         if marked["metadata"] != record.object["metadata"] or marked.get("status") != record.object.get("status"):
             record = self._store.put(collection, marked, record)
         self._follow(collection, record)
@@ -83,6 +86,8 @@ class Deletion:
                     kind=resource.kind,
                 )
         check_propagation(options)
+        if resource.key == _NAMESPACES and name in _IMMORTAL:
+            raise status.forbidden(resource, name, "this namespace may not be deleted")
 
     def _marked(self, resource: Resource, record: Record, options: DeleteOptions) -> Object:
         obj = record.object
@@ -284,5 +289,5 @@ def _grace(resource: Resource, obj: Mapping[str, Any], options: DeleteOptions) -
     if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return 0
     if options.grace_period_s is not None:
-        return max(options.grace_period_s, 0)
+        return options.grace_period_s if options.grace_period_s >= 0 else 1
     return int(spec.get("terminationGracePeriodSeconds", 30))

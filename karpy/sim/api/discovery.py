@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable
 from typing import Any
 
+from karpy.sim.api import newevents
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource
 
@@ -19,6 +22,11 @@ _SUBRESOURCE_KINDS = {
     "eviction": ("policy", "v1", "Eviction"),
     "token": ("authentication.k8s.io", "v1", "TokenRequest"),
 }
+_STORED_ELSEWHERE = {
+    newevents.KEY: ("", "v1"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"): ("apiextensions.k8s.io", "v1beta1"),
+}
+"""Resources that the real server stores in another group or version than it prefers to show."""
 _SUBRESOURCE_ONLY = {
     "binding": ("create",),
     "eviction": ("create",),
@@ -125,7 +133,16 @@ def _resource(resource: Resource) -> Object:
         listed["shortNames"] = list(resource.short_names)
     if resource.categories:
         listed["categories"] = list(resource.categories)
+    if "get" in resource.verbs:
+        listed["storageVersionHash"] = _storage_hash(resource)
     return listed
+
+
+def _storage_hash(resource: Resource) -> str:
+    """A short name of the version that objects are stored in: clients tell by it when to migrate them."""
+    group, version = _STORED_ELSEWHERE.get(resource.key, (resource.group, resource.storage))
+    whole = f"{group}/{version}/{resource.kind}"
+    return base64.b64encode(hashlib.sha256(whole.encode()).digest()[:8]).decode()
 
 
 def _subresource(resource: Resource, name: str) -> Object:

@@ -12,25 +12,26 @@ import msgspec
 from karpy.errors import KubeError
 from karpy.objects.watchevent import EventType
 from karpy.sim.api import status
+from karpy.sim.api.queries import check_list_options, check_watch_options, flag, integer, parse_revision
 from karpy.sim.api.requests import Request, Target
+from karpy.sim.api.resources import ResourceVersion
 from karpy.sim.api.selectors import field_selector, label_selector
-from karpy.sim.api.status import Cause
 from karpy.sim.api.store import Collection, Record
 from karpy.sim.api.views import View, as_seen, encode
 
 if TYPE_CHECKING:
     from karpy.sim.apiserver import ApiServer
 
-__all__ = ["WatchStream", "list_records", "open_watch", "select"]
+__all__ = ["WatchStream", "check_future", "list_records", "open_watch", "select"]
 
 Object = Mapping[str, Any]
 Chosen = Callable[[Object], bool] | None
 
 
-def _chosen(collection: Collection, target: Target, query: Mapping[str, str]) -> Chosen:
+def _chosen(collection: Collection, version: ResourceVersion, target: Target, query: Mapping[str, str]) -> Chosen:
     """The predicate of a request's selectors and of its namespace and name; None when it selects everything."""
     labels = label_selector(query.get("labelSelector", ""))
-    fields = field_selector(query.get("fieldSelector", ""), collection.resource.key)
+    fields = field_selector(query.get("fieldSelector", ""), collection.resource.key, version.selectable)
     namespace, name = target.namespace, target.name
     if labels is None and fields is None and not namespace and not name:
         return None
@@ -48,35 +49,73 @@ def _chosen(collection: Collection, target: Target, query: Mapping[str, str]) ->
     return test
 
 
-def select(collection: Collection, target: Target, query: Mapping[str, str]) -> list[Record]:
-    """The records that a request for a collection is about, in order."""
-    records = collection.records(target.namespace)
-    chosen = _chosen(collection, target, query)
+def select(
+    collection: Collection,
+    version: ResourceVersion,
+    target: Target,
+    query: Mapping[str, str],
+    revision: int | None = None,
+) -> list[Record]:
+    """The records that a request for a collection is about, in order; as they were at ``revision`` where one is given."""
+    records = (
+        collection.records(target.namespace) if revision is None else collection.records_at(revision, target.namespace)
+    )
+    chosen = _chosen(collection, version, target, query)
     return list(records) if chosen is None else [each for each in records if chosen(each.object)]
 
 
 def list_records(server: ApiServer, view: View, target: Target, request: Request) -> bytes:
-    """The answer to a list request, or to one page of it.
+    """The answer to a list request, or to one page of it. The pages of one list show one moment.
 
     Raises:
-        KubeError: 400, 422 the options are wrong; 504 the version asked for lies in the future.
+        KubeError: 400, 422 the options are wrong; 504 the version asked for lies in the future; 410 it is too long ago.
     """
-    _check_versions(server, request.query)
+    query = request.query
+    check_list_options(query)
+    check_future(server, query.get("resourceVersion", ""))
     collection = server.store.collection(view.resource)
-    records = select(collection, target, request.query)
-    metadata: dict[str, Any] = {"resourceVersion": str(server.store.revision)}
-    limit = int(request.query.get("limit") or 0)
-    after = request.query.get("continue")
-    if after:
-        start = _start(after)
+    limit, after = integer(query, "limit") or 0, query.get("continue")
+    start, moment = _start(after) if after else (None, _moment(query, limit))
+    try:
+        records = select(collection, view.version, target, query, moment)
+    except KubeError as error:
+        raise _too_old(start, error) from None
+    revision = moment or server.store.revision
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if start is not None:
         records = [each for each in records if _key(each) > start]
-    if limit and len(records) > limit:
+    if 0 < limit < len(records):
         left = len(records) - limit
         records = records[:limit]
-        metadata["continue"] = _token(records[-1])
-        if not request.query.get("labelSelector") and not request.query.get("fieldSelector"):
+        metadata["continue"] = _token(_key(records[-1]), revision)
+        if not query.get("labelSelector") and not query.get("fieldSelector"):
             metadata["remainingItemCount"] = left
     return view.collection(records, server.clock.now(), metadata)
+
+
+def _moment(query: Mapping[str, str], limit: int) -> int | None:
+    """The revision that a list wants to see exactly; None: the newest will do."""
+    asked, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
+    if match == "Exact" or (limit > 0 and not match and asked not in ("", "0")):
+        return parse_revision(asked)
+    return None
+
+
+_KEY_LOST = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the "
+    "continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing "
+    "with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the "
+    "time the first chunk was returned and now may show up in the list."
+)
+
+
+def _too_old(start: tuple[str, str] | None, error: KubeError) -> KubeError:
+    """410 on a list of the past; a page that is lost comes with a token to go on from, at the present."""
+    if not error.gone:
+        return error
+    if start is None:
+        return status.gone("The resourceVersion for the provided list is too old.")
+    return status.PageLost(_KEY_LOST, _token(start, 0))
 
 
 def _key(record: Record) -> tuple[str, str]:
@@ -84,27 +123,27 @@ def _key(record: Record) -> tuple[str, str]:
     return meta.get("namespace", ""), meta["name"]
 
 
-def _token(record: Record) -> str:
-    return base64.urlsafe_b64encode(encode({"v": "meta.k8s.io/v1", "start": _key(record)})).decode().rstrip("=")
+def _token(key: tuple[str, str], revision: int) -> str:
+    token = {"v": "meta.k8s.io/v1", "rv": revision, "start": key}
+    return base64.urlsafe_b64encode(encode(token)).decode().rstrip("=")
 
 
-def _start(token: str) -> tuple[str, str]:
+def _start(token: str) -> tuple[tuple[str, str], int | None]:
+    """Where a page begins, and the revision it shows (None: the present, after a token was lost)."""
     try:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        namespace, name = msgspec.json.decode(raw)["start"]
+        decoded = msgspec.json.decode(raw)
+        namespace, name = decoded["start"]
+        return (namespace, name), decoded["rv"] or None
     except (ValueError, KeyError, TypeError, msgspec.DecodeError):
         raise status.bad_request("invalid continue token: continue key is not valid") from None
-    return namespace, name
 
 
-def _check_versions(server: ApiServer, query: Mapping[str, str]) -> None:
-    asked, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
-    if match and not asked and not query.get("watch"):
-        cause = Cause.forbidden(
-            "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        )
-        raise status.invalid_options("ListOptions", cause)
-    if _revision(asked) > server.store.revision:
+def check_future(server: ApiServer, asked: str) -> None:
+    """Raises:
+    KubeError: 504, the version asked for has not come yet; 500, it is none.
+    """
+    if parse_revision(asked) > server.store.revision:
         raise KubeError(
             f"Timeout: too large resource version: {asked}, current: {server.store.revision}",
             code=504,
@@ -114,15 +153,6 @@ def _check_versions(server: ApiServer, query: Mapping[str, str]) -> None:
                 "retryAfterSeconds": 1,
             },
         )
-
-
-def _revision(text: str) -> int:
-    try:
-        return int(text or 0)
-    except ValueError:
-        raise KubeError(
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax', code=500
-        ) from None
 
 
 @attrs.define(eq=False)
@@ -178,10 +208,12 @@ def open_watch(server: ApiServer, view: View, target: Target, request: Request) 
         KubeError: 410 it should start too far in the past, 500 the version is not a number, 400 a selector is none.
     """
     query = request.query
+    check_watch_options(query)
     collection = server.store.collection(view.resource)
-    chosen = _chosen(collection, target, query)
+    chosen = _chosen(collection, view.version, target, query)
     asked = query.get("resourceVersion", "")
-    revision = _revision(asked)
+    revision = parse_revision(asked)
+    timeout = integer(query, "timeoutSeconds")
     initial: list[bytes] = []
     stream = WatchStream(
         server,
@@ -190,13 +222,15 @@ def open_watch(server: ApiServer, view: View, target: Target, request: Request) 
         chosen,
         collection.log.end,
         initial,
-        query.get("allowWatchBookmarks") in ("true", "1"),
-        float(query["timeoutSeconds"]) if query.get("timeoutSeconds") else None,
+        flag(query, "allowWatchBookmarks"),
+        float(timeout) if timeout else None,
     )
-    streaming = query.get("sendInitialEvents") in ("true", "1")
-    if streaming or (asked in ("", "0") and query.get("sendInitialEvents") is None):
+    streaming = flag(query, "sendInitialEvents")
+    if streaming:
+        check_future(server, asked)
+    if streaming or (asked in ("", "0") and "sendInitialEvents" not in query):
         now = server.clock.now()
-        for record in select(collection, target, query):
+        for record in select(collection, view.version, target, query):
             initial.append(view.event(EventType.ADDED, record, now, first=not initial))
         stream.started = bool(initial)
         if streaming and stream.bookmarks:

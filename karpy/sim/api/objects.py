@@ -53,6 +53,11 @@ def check_identity(resource: Resource, before: Body, sent: Body, *, patching: bo
             cause = Cause.bad("metadata.name", f'"{sent["name"]}"', "field is immutable")
             raise status.invalid(resource, name, [cause])
         raise status.bad_request(f"the name of the object ({sent['name']}) does not match the name on the URL ({name})")
+    namespace = before.get("namespace", "")
+    if namespace and (sent.get("namespace") or namespace) != namespace:
+        raise status.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     if sent.get("uid", uid) != uid:
         raise status.conflict(
             resource,

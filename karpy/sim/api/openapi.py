@@ -39,6 +39,8 @@ class OpenApi:
         self._registry = registry
         self._edition = -1
         self._documents: dict[str, bytes] = {}
+        self._v2_edition = -1
+        self._v2 = b""
 
     def _group_versions(self) -> list[tuple[str, str]]:
         found: dict[tuple[str, str], None] = {}
@@ -88,9 +90,19 @@ class OpenApi:
         info = {"title": "Kubernetes", "version": "v1.31.0"}
         return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": schemas}}
 
-    def v2(self) -> Object:
-        """A small OpenAPI v2 document: clients that need more ask for v3."""
-        return {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.31.0"}, "paths": {}, "definitions": {}}
+    def v2(self) -> bytes:
+        """The OpenAPI v2 document: the definitions of all kinds. What can be done with them, v3 tells."""
+        if self._v2_edition != self._registry.edition:
+            schemas: dict[str, Object] = {}
+            for resource in self._registry.resources():
+                for version in resource.versions:
+                    if version.served:
+                        _add_schema(resource, version, schemas)
+            info = {"title": "Kubernetes", "version": "v1.31.0"}
+            document = {"swagger": "2.0", "info": info, "paths": {}, "definitions": schemas}
+            self._v2 = _encode(document).replace(b"#/components/schemas/", b"#/definitions/")
+            self._v2_edition = self._registry.edition
+        return self._v2
 
     def v2_protobuf(self) -> bytes:
         """The same document in the protobuf form that kubectl reads v2 in: swagger (1), info (2), paths (8), definitions (9)."""

@@ -23,6 +23,11 @@ class WriteOptions:
     force: bool = False
     warn: Callable[[str], None] | None = None
 
+    @property
+    def from_client(self) -> bool:
+        """Whether the write came over HTTP, and not from the cluster's own actors in this process."""
+        return bool(self.field_validation)
+
 
 IN_PROCESS = WriteOptions()
 """The options of calls from within the process: no ownership, no warnings."""

@@ -19,6 +19,8 @@ class Registry:
         self._resources: dict[tuple[str, str], Resource] = {}
         self._served: dict[tuple[str, str, str], tuple[Resource, ResourceVersion]] = {}
         self.edition = 0
+        self._listed = -1
+        self._group_versions: set[tuple[str, str]] = set()
         for resource in resources:
             self.define(resource)
 
@@ -47,6 +49,13 @@ class Registry:
         if found is None:
             raise status.no_resource()
         return found
+
+    def serves(self, group: str, version: str) -> bool:
+        """Whether anything is served in this version of a group."""
+        if self._listed != self.edition:
+            self._listed = self.edition
+            self._group_versions = {(group, version) for group, version, _ in self._served}
+        return (group, version) in self._group_versions
 
     def of(self, kind: Kind) -> tuple[Resource, ResourceVersion]:
         """The resource that clients call ``kind``.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,12 +11,20 @@ import attrs
 import msgspec
 import yaml
 
+from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import protobuf, status
 from karpy.sim.api.options import DeleteOptions, WriteOptions
+from karpy.sim.api.queries import check_write_options, flag, integer
+from karpy.sim.api.status import Cause
 
-__all__ = ["Accept", "Request", "Target", "parse_accept", "parse_target"]
+__all__ = ["Accept", "Impersonated", "Request", "Target", "parse_accept", "parse_target"]
 
+_JSON, _YAML = "application/json", "application/yaml"
+_SUMMARY = 30
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+"""Brackets, and strings so that the brackets in them are passed over."""
+_OPTIONS_KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 _YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -70,6 +80,15 @@ def parse_accept(header: str) -> Accept:
 
 
 @attrs.frozen
+class Impersonated:
+    """Whom the sender wants to be taken for (the headers ``Impersonate-User``, ``-Group`` and ``-Uid``)."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+@attrs.frozen
 class Request:
     """One HTTP request, already read."""
 
@@ -80,28 +99,70 @@ class Request:
     content_type: str = ""
     accept: str = ""
     user_agent: str = ""
+    authorization: str = ""
+    impersonated: Impersonated | None = None
 
-    def decoded(self, kind: str = "object") -> Any:
-        """The body as a JSON value; YAML is read too where the content type says so.
+    def decoded(self, kind: str = "object", *, custom: bool = False) -> Any:
+        """The body as a JSON value; YAML is read too where the content type says so. ``custom``: it is for a custom resource.
 
         Raises:
-            KubeError: 400, it cannot be read.
+            KubeError: 400 it cannot be read, 415 it is of a kind that is not taken.
         """
+        self._check_media_type(custom=custom)
         if self.body.startswith(protobuf.MAGIC):
             return protobuf.decode_object(self.body)
         if "yaml" in self.content_type:
-            try:
-                return yaml.load(self.body, Loader=_YAML_LOADER)  # noqa: S506 - both loaders are safe ones
-            except yaml.YAMLError as error:
-                raise status.bad_request(f"error decoding YAML: {error}") from error
+            return self._read_yaml()
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError:
-            shown = self.body.decode(errors="replace")
+            problem = _parse_problem(self.body.decode(errors="replace"))
+            raise self.unrecognized(kind, f"couldn't get version/kind; json parse error: {problem}") from None
+
+    def unrecognized(self, kind: str, problem: str) -> KubeError:
+        """400: the body is no object of this kind."""
+        return status.bad_request(
+            f"the object provided is unrecognized (must be of type {kind}): {problem} ({_summary(self.body)})"
+        )
+
+    def _check_media_type(self, *, custom: bool) -> None:
+        media = self.content_type.partition(";")[0].strip()
+        if self.method == "PATCH" or media in ("", _JSON, _YAML) or (media == protobuf.MEDIA_TYPE and not custom):
+            return
+        raise status.unknown_format((_JSON, _YAML) if custom else (_JSON, _YAML, protobuf.MEDIA_TYPE))
+
+    def decoded_patch(self) -> Any:
+        """The body of a PATCH.
+
+        Raises:
+            KubeError: 400, it cannot be read, or is not of the form that its content type says.
+        """
+        if self.patch_type is PatchType.APPLY:
+            return self._read_yaml()
+        try:
+            patch = msgspec.json.decode(self.body)
+        except msgspec.DecodeError:
+            problem = _parse_problem(self.body.decode(errors="replace"))
+            raise status.bad_request(f"error decoding patch: {problem}") from None
+        wanted, go_type = (
+            (list, "[]interface {}") if self.patch_type is PatchType.JSON else (dict, "map[string]interface {}")
+        )
+        if not isinstance(patch, wanted):
             raise status.bad_request(
-                f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
-                f"json parse error: {_parse_problem(shown)} ({shown[:64]})"
-            ) from None
+                f"error decoding patch: json: cannot unmarshal {_go_kind(patch)} into Go value of type {go_type}"
+            )
+        return patch
+
+    def _read_yaml(self) -> Any:
+        try:
+            found = yaml.load(self.body, Loader=_YAML_LOADER)  # noqa: S506 - both loaders are safe ones
+        except (yaml.YAMLError, ValueError) as error:
+            raise status.bad_request(f"error decoding YAML: {error}") from error
+        if not isinstance(found, dict):
+            raise status.bad_request(
+                f"error decoding YAML: error converting YAML to JSON: found {_go_kind(found)}, not an object"
+            )
+        return found
 
     @property
     def patch_type(self) -> PatchType:
@@ -124,22 +185,30 @@ class Request:
     def write_options(self, warnings: list[str]) -> WriteOptions:
         """The options of a write; what the client should be warned of is appended to ``warnings``."""
         applying = self.method == "PATCH" and "apply-patch" in self.content_type
+        check_write_options(self.query, _OPTIONS_KINDS.get(self.method, "CreateOptions"), applying=applying)
         return WriteOptions(
             dry_run=self.query.get("dryRun") == "All",
             manager=self.query.get("fieldManager", "") if applying else self.manager,
             field_validation=self.query.get("fieldValidation") or "Warn",
-            force=self.query.get("force") in ("true", "1"),
+            force=flag(self.query, "force"),
             warn=warnings.append,
         )
 
     def delete_options(self, body: Any = None) -> DeleteOptions:
         """The options of a delete, from the body (read unless given) and the query."""
         sent = body if body is not None else (self.decoded("DeleteOptions") if self.body else {})
+        if not isinstance(sent, Mapping) or sent.get("kind", "DeleteOptions") != "DeleteOptions":
+            raise status.bad_request("decoded object cannot be converted to DeleteOptions")
+        _check_delete_options(sent, self.query)
         conditions = sent.get("preconditions") or {}
-        grace = sent.get("gracePeriodSeconds", self.query.get("gracePeriodSeconds"))
+        grace = sent.get("gracePeriodSeconds")
+        if grace is None:
+            grace = integer(self.query, "gracePeriodSeconds")
         propagation = sent.get("propagationPolicy") or self.query.get("propagationPolicy") or ""
         if not propagation and sent.get("orphanDependents") is not None:
             propagation = "Orphan" if sent["orphanDependents"] else "Background"
+        elif not propagation and "orphanDependents" in self.query:
+            propagation = "Orphan" if flag(self.query, "orphanDependents") else "Background"
         return DeleteOptions(
             grace_period_s=int(grace) if grace is not None else None,
             uid=conditions.get("uid") or "",
@@ -149,8 +218,68 @@ class Request:
         )
 
 
+def _check_delete_options(sent: Mapping[str, Any], query: Mapping[str, str]) -> None:
+    policy, orphans = sent.get("propagationPolicy") or query.get("propagationPolicy"), sent.get("orphanDependents")
+    causes = []
+    if policy and orphans is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        causes.append(Cause.bad("propagationPolicy", f'"{policy}"', why))
+    asked = [each for each in sent.get("dryRun") or ([query["dryRun"]] if "dryRun" in query else []) if each != "All"]
+    if asked:
+        shown = ", ".join(f'"{each}"' for each in asked)
+        causes.append(Cause.unsupported("dryRun", f"[]string{{{shown}}}", ("All",)))
+    if causes:
+        raise status.invalid_options("DeleteOptions", *causes)
+
+
+def _summary(body: bytes) -> str:
+    """The beginning of a body that could not be read: as it is when it looks like JSON, in hexadecimal otherwise."""
+    if not body:
+        return "<empty>"
+    more = " ..." if len(body) > _SUMMARY else ""
+    start = body[:_SUMMARY]
+    return (start.decode(errors="replace") if start[:1] == b"{" else start.hex()) + more
+
+
+def _go_kind(value: Any) -> str:
+    kinds = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+    return kinds.get(type(value), "null")
+
+
+_PROBLEMS = {
+    "Expecting property name": "looking for beginning of object key string",
+    "Illegal trailing comma": "looking for beginning of object key string",
+    "Expecting value": "looking for beginning of value",
+    "Expecting ':' delimiter": "after object key",
+    "Extra data": "after top-level value",
+    "Invalid control character": "in string literal",
+    "Invalid \\escape": "in string escape code",
+}
+"""How Go says what Python's parser says, by the beginning of the latter."""
+
+
 def _parse_problem(text: str) -> str:
-    stripped = text.lstrip()
-    if stripped.startswith("{") and len(stripped) > 1:
-        return f"invalid character '{stripped[1]}' looking for beginning of object key string"
-    return "invalid character" if stripped else "unexpected end of JSON input"
+    """What Go's parser says of a text that is no JSON."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        at = error.pos + len(text[error.pos :]) - len(text[error.pos :].lstrip())
+        if at >= len(text) or error.msg.startswith("Unterminated string"):
+            return "unexpected end of JSON input"
+        told = next((go for python, go in _PROBLEMS.items() if error.msg.startswith(python)), "")
+        if not told:
+            inner = "array element" if _inside_array(text[:at]) else "object key:value pair"
+            told = f"after {inner}"
+        return f"invalid character '{text[at]}' {told}"
+    return "invalid character"
+
+
+def _inside_array(text: str) -> bool:
+    """Whether the innermost bracket that is open at the end of ``text`` is a square one."""
+    open_brackets: list[str] = []
+    for found in _BRACKETS.finditer(text):
+        if found[0] in "[{":
+            open_brackets.append(found[0])
+        elif found[0] in "]}" and open_brackets:
+            open_brackets.pop()
+    return open_brackets[-1:] == ["["]

@@ -44,13 +44,16 @@ class ResourceVersion:
     scale: ScalePaths | None = None
     served: bool = True
     warning: str = ""
+    selectable: tuple[str, ...] = ()
+    """Paths, without the dot before them, that field selectors may name beside those of metadata."""
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Resource:
     """One resource of the API, all versions of it. ``storage`` is the version that objects are kept in.
 
-    ``counts_generations``: writes that change more than metadata and status raise ``metadata.generation``.
+    ``counts_generations``: writes that change more than metadata and status raise ``metadata.generation``. ``defined_at``: the
+    revision of the definition of a custom resource; objects that were written before may not be as it asks.
     """
 
     group: str
@@ -65,6 +68,7 @@ class Resource:
     categories: tuple[str, ...] = ()
     counts_generations: bool = False
     custom: bool = False
+    defined_at: int = 0
     verbs: tuple[str, ...] = ALL_VERBS
     subresources: tuple[str, ...] = ()
     qualified: str = attrs.field(init=False)
@@ -77,6 +81,11 @@ class Resource:
     @key.default
     def _key(self) -> tuple[str, str]:
         return (self.group, self.plural)
+
+    @property
+    def stored(self) -> ResourceVersion:
+        """The version that objects are kept in."""
+        return next(version for version in self.versions if version.name == self.storage)
 
     def version(self, name: str) -> ResourceVersion | None:
         """The served version of that name."""

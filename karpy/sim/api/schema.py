@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from karpy.sim.api.formats import fits_format
 from karpy.sim.api.status import Cause
 
-__all__ = ["apply_defaults", "prune", "validate"]
+__all__ = ["ById", "apply_defaults", "prune", "validate"]
 
 Schema = Mapping[str, Any]
 _EMPTY: Schema = {}
@@ -44,12 +46,13 @@ def _prune_object(
     properties = schema.get("properties") or _EMPTY
     additional = schema.get("additionalProperties")
     keeps = _keeps_unknown(schema) or additional is True
+    embedded = schema.get("x-kubernetes-embedded-resource")
     kept: dict[str, Any] = {}
     changed = False
     for key, member in value.items():
         where = f"{path}.{key}" if path else key
         known = properties.get(key, additional if isinstance(additional, Mapping) else None)
-        if top and key in ("apiVersion", "kind", "metadata"):
+        if (top or embedded) and key in ("apiVersion", "kind", "metadata"):
             kept[key] = member
         elif known is not None:
             kept[key] = prune(member, known, unknown, where, top=False)
@@ -65,7 +68,7 @@ def _prune_object(
 
 def apply_defaults(value: Any, schema: Schema) -> Any:
     """``value`` with the defaults of ``schema`` filled in; what needs none is shared with the input."""
-    if not _has_defaults(_Same(schema)):
+    if not _has_defaults(ById(schema)):
         return value
     if isinstance(value, Mapping):
         return _default_object(value, schema)
@@ -98,7 +101,7 @@ def _default_object(value: Mapping[str, Any], schema: Schema) -> Any:
     return {**value, **changes} if changes else value
 
 
-class _Same:
+class ById:
     """A schema as a cache key: schemas are compared by identity."""
 
     __slots__ = ("schema",)
@@ -110,15 +113,15 @@ class _Same:
         return id(self.schema)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.schema is other.schema
+        return isinstance(other, ById) and self.schema is other.schema
 
 
 @functools.lru_cache(maxsize=16_384)
-def _has_defaults(same: _Same) -> bool:
+def _has_defaults(same: ById) -> bool:
     schema = same.schema
     inner = list((schema.get("properties") or _EMPTY).values())
     inner += [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), Mapping)]
-    return any("default" in each or _has_defaults(_Same(each)) for each in inner)
+    return any("default" in each or _has_defaults(ById(each)) for each in inner)
 
 
 def validate(value: Any, schema: Schema, path: str = "") -> Iterator[Cause]:
@@ -186,6 +189,10 @@ def _validate_string(value: str, schema: Schema, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueTooLong", f"Too long: may not be longer than {longest}", path)
     if shortest is not None and len(value) < shortest:
         yield Cause.bad(path, shown, f"{path} in body should be at least {shortest} chars long")
+    form = schema.get("format")
+    if form is not None and not fits_format(value, form):
+        text = f"{path} in body must be of type {form}: {shown}"
+        yield Cause("FieldValueTypeInvalid", f"Invalid value: {shown}: {text}", path)
     pattern = schema.get("pattern")
     if pattern is not None and not _pattern(pattern).search(value):
         yield Cause.bad(path, shown, f"{path} in body should match '{pattern}'")
@@ -199,6 +206,9 @@ def _validate_number(value: float, schema: Schema, path: str) -> Iterator[Cause]
     if low is not None and (value < low or (value == low and schema.get("exclusiveMinimum"))):
         than = "greater than" if schema.get("exclusiveMinimum") else "greater than or equal to"
         yield Cause.bad(path, str(value), f"{path} in body should be {than} {low}")
+    step = schema.get("multipleOf")
+    if step and not math.isclose(value / step, round(value / step), rel_tol=1e-12, abs_tol=1e-12):
+        yield Cause.bad(path, str(value), f"{path} in body should be a multiple of {step}")
 
 
 def _validate_object(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Cause]:
@@ -208,6 +218,13 @@ def _validate_object(value: Mapping[str, Any], schema: Schema, path: str) -> Ite
     most = schema.get("maxProperties")
     if most is not None and len(value) > most:
         yield Cause("FieldValueTooMany", f"Too many: {len(value)}: must have at most {most} items", path)
+    least = schema.get("minProperties")
+    if least is not None and len(value) < least:
+        yield Cause.bad(path, str(len(value)), f"{path} in body should have at least {least} properties")
+    if schema.get("x-kubernetes-embedded-resource"):
+        for name in ("apiVersion", "kind"):
+            if not value.get(name):
+                yield Cause.required(f"{path}.{name}", "must not be empty")
     properties = schema.get("properties") or _EMPTY
     additional = schema.get("additionalProperties")
     for name, member in value.items():

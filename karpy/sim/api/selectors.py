@@ -9,6 +9,7 @@ from typing import Any
 
 from karpy.errors import KubeError
 from karpy.sim.api import status
+from karpy.sim.api.validation import quoted, wrong_label_key
 
 __all__ = ["field_selector", "fields_of", "label_selector", "matches_label_selector", "selector_text"]
 
@@ -56,10 +57,12 @@ def _requirement(tokens: Sequence[str], at: int) -> tuple[Predicate, int]:
     if tokens[at] == "!":
         if at + 1 == len(tokens):
             raise _unparsable("found '', expected: identifier")
+        _check_key(tokens[at + 1])
         return _absent(tokens[at + 1]), at + 2
     key = tokens[at]
     if key in "=!=<>(),":
         raise _unparsable(f"found '{key}', expected: !, identifier, or 'end of string'")
+    _check_key(key)
     operator = tokens[at + 1] if at + 1 < len(tokens) else ","
     if operator == ",":
         return (lambda labels: key in labels), at + 1
@@ -74,6 +77,12 @@ def _requirement(tokens: Sequence[str], at: int) -> tuple[Predicate, int]:
     raise _unparsable(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
 
 
+def _check_key(key: str) -> None:
+    wrong = wrong_label_key(key)
+    if wrong:
+        raise _unparsable(f"key: Invalid value: {quoted(key)}: {wrong}")
+
+
 def _values(tokens: Sequence[str], at: int) -> tuple[tuple[str, ...], int]:
     if at >= len(tokens) or tokens[at] != "(":
         raise _unparsable(f"found '{tokens[at] if at < len(tokens) else ''}', expected: '('")
@@ -81,10 +90,13 @@ def _values(tokens: Sequence[str], at: int) -> tuple[tuple[str, ...], int]:
     at += 1
     while at < len(tokens) and tokens[at] != ")":
         if tokens[at] != ",":
+            if values and tokens[at - 1] != ",":
+                raise _unparsable(f"found '{tokens[at]}', expected: ',' or ')'")
             values.append(tokens[at])
         at += 1
     if at == len(tokens):
-        raise _unparsable("found '', expected: ',', ')' or identifier")
+        expected = "',' or ')'" if tokens[at - 1] not in ",(" else "',', ')' or identifier"
+        raise _unparsable(f"found '', expected: {expected}")
     return tuple(values) or ("",), at + 1
 
 
@@ -217,11 +229,18 @@ def _parse_fields(text: str, key: tuple[str, str], extra: tuple[str, ...]) -> Ob
             continue
         path, operator, value = _field_term(term)
         if path not in supported:
-            raise status.bad_request(f"field label not supported: {path}")
+            raise _unknown_field(path, key)
         tests.append(_field_test(path, value, wanted=operator != "!="))
     if len(tests) == 1:
         return tests[0]
     return lambda obj: all(test(obj) for test in tests)
+
+
+def _unknown_field(path: str, key: tuple[str, str]) -> KubeError:
+    if key in _FIELDS or ("." in key[0] and not key[0].endswith(".k8s.io")):
+        return status.bad_request(f"field label not supported: {path}")
+    known = ", ".join(f'"{each}"' for each in _ALWAYS)
+    return status.bad_request(f'"{path}" is not a known field selector: only {known}')
 
 
 def _field_term(term: str) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from karpy.sim.api.resources import Resource
 
 __all__ = [
     "Cause",
+    "PageLost",
     "already_exists",
     "bad_request",
     "conflict",
@@ -27,6 +28,7 @@ __all__ = [
     "status_object",
     "success",
     "too_many_requests",
+    "unknown_format",
     "unprocessable",
     "unsupported_media_type",
 ]
@@ -120,10 +122,14 @@ def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Object] 
     )
 
 
+def _together(causes: Sequence[Cause]) -> str:
+    texts = list(dict.fromkeys(cause.text for cause in causes))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
 def invalid(resource: Resource, name: str, causes: Sequence[Cause], *, called: str = "") -> KubeError:
     """422: the object breaks a rule; every cause is told."""
-    texts = [cause.text for cause in causes]
-    told = texts[0] if len(set(texts)) == 1 else f"[{', '.join(dict.fromkeys(texts))}]"
+    told = _together(causes)
     kind = called or resource.kind
     qualified = kind if called or not resource.group else f"{kind}.{resource.group}"
     details = _details(resource, name, resource.plural if called else kind)
@@ -131,16 +137,23 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause], *, called: s
     return KubeError(f'{qualified} "{name}" is invalid: {told}', code=422, reason="Invalid", details=details)
 
 
-def invalid_options(kind: str, cause: Cause) -> KubeError:
+def invalid_options(kind: str, *causes: Cause) -> KubeError:
     """422 on the options of a call (ListOptions, DeleteOptions, PatchOptions)."""
-    details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.as_object()]}
-    message = f'{kind}.meta.k8s.io "" is invalid: {cause.text}'
+    details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.as_object() for cause in causes]}
+    message = f'{kind}.meta.k8s.io "" is invalid: {_together(causes)}'
     return KubeError(message, code=422, reason="Invalid", details=details)
 
 
 def unprocessable() -> KubeError:
     """A JSON patch that does not apply; the real server tells no more than this either."""
     return KubeError("the server rejected our request due to an error in our request", code=422, reason="Invalid")
+
+
+def unknown_format(accepted: Sequence[str]) -> KubeError:
+    """415: a body of a content type that the resource does not take."""
+    return unsupported_media_type(
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    )
 
 
 def unsupported_media_type(message: str = "415: Unsupported Media Type") -> KubeError:
@@ -155,6 +168,14 @@ def method_not_allowed() -> KubeError:
 
 def gone(message: str) -> KubeError:
     return KubeError(message, code=410, reason="Expired")
+
+
+class PageLost(KubeError):
+    """410 on the next page of a list whose moment is forgotten; ``token`` leads on at the present."""
+
+    def __init__(self, message: str, token: str) -> None:
+        self.token = token
+        super().__init__(message, code=410, reason="Expired")
 
 
 def too_many_requests(message: str, details: Object | None = None, *, retry_after_s: float = 0.0) -> KubeError:
@@ -172,7 +193,8 @@ def internal(message: str) -> KubeError:
 
 def status_object(error: KubeError) -> Object:
     """The ``Status`` object that tells ``error`` on the wire."""
-    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+    meta = {"continue": error.token} if isinstance(error, PageLost) else {}
+    status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": meta, "status": "Failure"}
     status["message"] = error.message
     if error.reason:
         status["reason"] = error.reason

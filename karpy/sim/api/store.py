@@ -35,10 +35,10 @@ class Record:
         self.object = obj
         self.revision = revision
         self._forms: dict[Any, bytes] | None = None
-        self._views: dict[str, Object] | None = None
+        self._views: dict[Any, Object] | None = None
 
-    def view(self, version: str, make: Callable[[Object], Object]) -> Object:
-        """The object in another version, made by ``make`` when it is asked for the first time."""
+    def view(self, version: Any, make: Callable[[Object], Object]) -> Object:
+        """The object as ``version`` shows it, made by ``make`` when it is asked for the first time."""
         if self._views is None:
             self._views = {}
         view = self._views.get(version)
@@ -76,6 +76,11 @@ class Change:
         self.revision = record.revision
         self._event: WatchEvent | None = None
 
+    @property
+    def namespace(self) -> str:
+        namespace: str = self.record.object["metadata"].get("namespace", "")
+        return namespace
+
     def event(self, kind: Kind) -> WatchEvent:
         """The change as watchers of ``kind`` see it; shared between them."""
         event = self._event
@@ -105,6 +110,18 @@ class ChangeLog:
             del self._revisions[:surplus]
             self._dropped += surplus
 
+    def undone(self, revision: int) -> dict[Key, Record | None]:
+        """What the objects that changed after ``revision`` were at that time; None: they did not exist.
+
+        Raises:
+            KubeError: 410, the log does not reach back that far.
+        """
+        before: dict[Key, Record | None] = {}
+        for change in reversed(self.since(self.position(revision))):
+            meta = change.record.object["metadata"]
+            before[meta.get("namespace", ""), meta["name"]] = change.previous
+        return before
+
     @property
     def end(self) -> int:
         """The position after the last line."""
@@ -129,6 +146,11 @@ class ChangeLog:
         if position < self._dropped:
             raise status.gone("too old resource version: events were dropped before they were read")
         return self._changes[position - self._dropped :] if position - self._dropped < len(self._changes) else []
+
+
+def _key_of(record: Record) -> Key:
+    meta = record.object["metadata"]
+    return meta.get("namespace", ""), meta["name"]
 
 
 class Collection:
@@ -157,6 +179,23 @@ class Collection:
             names = self._by_namespace.get(space, {})
             for name in sorted(names):
                 yield names[name]
+
+    def records_at(self, revision: int, namespace: str = "") -> list[Record]:
+        """The records as they were at ``revision``, ordered like `records`.
+
+        Raises:
+            KubeError: 410, that is too long ago.
+        """
+        before = self.log.undone(revision)
+        if not before:
+            return list(self.records(namespace))
+        kept = {_key_of(record): record for record in self.records(namespace)}
+        for key, record in before.items():
+            if record is None:
+                kept.pop(key, None)
+            elif not namespace or key[0] == namespace:
+                kept[key] = record
+        return [kept[key] for key in sorted(kept)]
 
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
@@ -191,6 +230,7 @@ class Store:
         self._owners: dict[str, tuple[Collection, str, str]] = {}
         self.revision = 1
         self._listeners: list[Callable[[], None]] = []
+        self._reactions: list[Callable[[Collection, Change], None]] = []
 
     def collection(self, resource: Resource) -> Collection:
         """The collection of ``resource``; a newer definition of the same resource takes the older one's place."""
@@ -221,6 +261,10 @@ class Store:
                 self._listeners.remove(listener)
 
         return unsubscribe
+
+    def react(self, reaction: Callable[[Collection, Change], None]) -> None:
+        """Have ``reaction`` follow every write with writes of its own, as a controller of the cluster would a moment later."""
+        self._reactions.append(reaction)
 
     def find_uid(self, uid: str) -> tuple[Collection, Record] | None:
         """The object that carries ``uid``, if it still exists."""
@@ -288,5 +332,7 @@ class Store:
 
     def _announce(self, collection: Collection, change: Change) -> None:
         collection.log.append(change)
+        for reaction in self._reactions:
+            reaction(collection, change)
         for listener in self._listeners:
             listener()

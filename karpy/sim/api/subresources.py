@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from karpy.clock import Clock, format_time
+from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
 from karpy.sim.api.budgets import budget_status, is_ready
@@ -16,6 +17,7 @@ from karpy.sim.api.options import IN_PROCESS, DeleteOptions, WriteOptions
 from karpy.sim.api.patches import merge_patch
 from karpy.sim.api.resources import Resource, ResourceVersion, ScalePaths
 from karpy.sim.api.selectors import matches_label_selector, selector_text
+from karpy.sim.api.status import Cause
 from karpy.sim.api.store import Collection, Record, Store
 from karpy.sim.api.writes import Writes, patched
 
@@ -76,6 +78,8 @@ class Subresources:
                 resource, current, body, PatchType.MERGE if patch_type is PatchType.STRATEGIC else patch_type
             )
         replicas = (wanted.get("spec") or {}).get("replicas", 0)
+        if isinstance(replicas, int) and replicas < 0:
+            raise _negative(name, replicas)
         sent = (wanted.get("metadata") or {}).get("resourceVersion")
         if sent and sent != record.object["metadata"]["resourceVersion"]:
             raise status.modified(resource, name)
@@ -206,6 +210,14 @@ class Subresources:
         pod = record.object
         marked = _with_condition(pod.get("status") or {}, condition)
         return self._store.put(collection, {**pod, "metadata": dict(pod["metadata"]), "status": marked}, record)
+
+
+def _negative(name: str, replicas: int) -> KubeError:
+    cause = Cause.bad("spec.replicas", str(replicas), "must be greater than or equal to 0")
+    details = {"name": name, "group": "autoscaling", "kind": "Scale", "causes": [cause.as_object()]}
+    return KubeError(
+        f'Scale.autoscaling "{name}" is invalid: {cause.text}', code=422, reason="Invalid", details=details
+    )
 
 
 def _needs_budget(pod: Body) -> bool:

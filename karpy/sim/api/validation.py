@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.status import Cause, bad_request
 
-__all__ = ["quoted", "validate_labels", "validate_metadata", "validate_name"]
+__all__ = ["quoted", "validate_labels", "validate_metadata", "validate_name", "wrong_label_key"]
 
 Object = Mapping[str, Any]
 
+_ANNOTATIONS_SIZE = 256 * 1024
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_PATTERN = re.compile(rf"{_LABEL}(\.{_LABEL})*\Z")
 _LABEL_PATTERN = re.compile(rf"{_LABEL}\Z")
@@ -73,16 +75,20 @@ def validate_name(name: str, form: str) -> str:
     return "" if pattern.match(name) else text
 
 
+_EVENTS = ("", "events")
+
+
 def _name_form(key: tuple[str, str]) -> str:
     if key == ("", "namespaces"):
         return "label"
     if key == ("", "services"):
         return "label1035"
-    return "segment" if key[0] == "rbac.authorization.k8s.io" else "subdomain"
+    return "segment" if key[0] == "rbac.authorization.k8s.io" or key == _EVENTS else "subdomain"
 
 
 @functools.lru_cache(maxsize=65_536)
-def _wrong_key(key: str) -> str:
+def wrong_label_key(key: str) -> str:
+    """What is wrong with the key of a label; empty when nothing is."""
     prefix, slash, name = key.rpartition("/")
     if slash:
         if not prefix:
@@ -114,7 +120,7 @@ def _text(value: Any, field: str) -> str:
 def validate_labels(labels: Mapping[str, Any], field: str) -> Iterator[Cause]:
     """What is wrong with the keys and values of ``labels``."""
     for key, value in labels.items():
-        wrong = _wrong_key(key)
+        wrong = wrong_label_key(key)
         if wrong:
             yield Cause.bad(field, quoted(key), wrong)
         wrong = _wrong_value(_text(value, field))
@@ -124,7 +130,12 @@ def validate_labels(labels: Mapping[str, Any], field: str) -> Iterator[Cause]:
 
 def validate_metadata(resource: Resource, meta: Object) -> Iterator[Cause]:
     """What is wrong with the metadata of a new or changed object."""
-    name = meta.get("name", "")
+    name, prefix = meta.get("name", ""), meta.get("generateName", "")
+    if prefix:
+        # what is generated goes on after the prefix: a dash at its end is none at the end of the name
+        wrong = validate_name(prefix[:-1] + "a" if prefix.endswith("-") else prefix, _name_form(resource.key))
+        if wrong:
+            yield Cause.bad("metadata.generateName", quoted(prefix), wrong)
     if not name:
         yield Cause.required("metadata.name", "name or generateName is required")
     else:
@@ -136,12 +147,40 @@ def validate_metadata(resource: Resource, meta: Object) -> Iterator[Cause]:
         yield from validate_labels(labels, "metadata.labels")
     for key, value in (meta.get("annotations") or {}).items():
         _text(value, "metadata.annotations")
-        wrong = _wrong_key(key.lower())
+        wrong = wrong_label_key(key.lower())
         if wrong:
             yield Cause.bad("metadata.annotations", quoted(key), wrong)
-    for i, reference in enumerate(meta.get("ownerReferences") or ()):
+    if sum(len(key) + len(value) for key, value in (meta.get("annotations") or {}).items()) > _ANNOTATIONS_SIZE:
+        yield Cause(
+            "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_SIZE} bytes", "metadata.annotations"
+        )
+    yield from _owners(meta.get("ownerReferences") or ())
+    yield from _finalizers(resource, meta.get("finalizers") or ())
+
+
+def _finalizers(resource: Resource, finalizers: Sequence[str]) -> Iterator[Cause]:
+    for i, finalizer in enumerate(finalizers):
+        where = f"metadata.finalizers[{i}]"
+        wrong = wrong_label_key(_text(finalizer, where))
+        if wrong:
+            yield Cause.bad("metadata.finalizers", quoted(finalizer), wrong)
+        elif "/" not in finalizer and not resource.custom and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield Cause.bad(where, quoted(finalizer), why)
+
+
+def _owners(references: Sequence[Object]) -> Iterator[Cause]:
+    for i, reference in enumerate(references):
         for field in ("apiVersion", "kind", "name", "uid"):
             if not reference.get(field):
                 where = f"metadata.ownerReferences[{i}].{field}"
                 detail = "must not be empty" if field == "uid" else "version must not be empty"
                 yield Cause.bad(where, quoted(""), detail if field != "kind" else "must not be empty")
+    controllers = [str(reference.get("name", "")) for reference in references if reference.get("controller")]
+    if len(controllers) > 1:
+        why = f'Only one reference can have Controller set to true. Found "true" in references for {_both(controllers)}'
+        yield Cause.bad("metadata.ownerReferences", "[]v1.OwnerReference{...}", why)
+
+
+def _both(names: Sequence[str]) -> str:
+    return " and ".join(names[:2])

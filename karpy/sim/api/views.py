@@ -54,9 +54,9 @@ class View:
         """The object of a record as it stands, in this view's version."""
         if self.new_events:
             return record.form(API_VERSION, lambda each: encode(self.object(each)))
-        if self.version.name == self.resource.storage:
+        if self.version.name == self.resource.storage and record.revision > self.resource.defined_at:
             return record.encoded()
-        return record.form(self.version.name, lambda each: encode(self.object(each)))
+        return record.form(self.version, lambda each: encode(self.object(each)))
 
     def single(self, record: Record, now: float) -> bytes:
         """The answer that shows one object."""
@@ -107,7 +107,7 @@ class View:
         elif self.is_partial:
             shown = encode(partial_metadata(record.object))
         else:
-            name = (type_, self._api_version)
+            name = (type_, self.version, self.new_events)
             return record.form(name, lambda each: _line(type_.value, self.encoded(each)))
         return _line(type_.value, shown)
 

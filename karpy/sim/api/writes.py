@@ -14,10 +14,12 @@ from karpy.clock import Clock, format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import apply, crds, schema, status
 from karpy.sim.api.admission import Admission
+from karpy.sim.api.conversion import as_stored, as_version
 from karpy.sim.api.customrules import schema_causes
 from karpy.sim.api.decoding import complain, decoded
 from karpy.sim.api.defaults import default_object, initial_status
 from karpy.sim.api.deletion import Deletion
+from karpy.sim.api.naming import generated_name
 from karpy.sim.api.objects import (
     check_finalizers,
     check_identity,
@@ -32,6 +34,7 @@ from karpy.sim.api.objects import (
 )
 from karpy.sim.api.options import IN_PROCESS, WriteOptions
 from karpy.sim.api.patches import json_patch, merge_patch
+from karpy.sim.api.quotas import Quotas
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.rules import validate_change, validate_object
@@ -45,7 +48,8 @@ __all__ = ["Writes"]
 Object = dict[str, Any]
 Body = Mapping[str, Any]
 
-_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_CONTROLLER = "kube-apiserver"
+"""Who the server's own controllers are as owners of fields."""
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -58,7 +62,8 @@ class Writes:
         self._clock = clock
         self._rng = rng
         self._deletion = deletion
-        self._admission = Admission(store)
+        self._quotas = Quotas(store, clock)
+        self.admission = Admission(store, rng)
 
     def create(
         self,
@@ -77,13 +82,14 @@ class Writes:
         if sent.get("resourceVersion"):
             raise status.bad_request("resourceVersion should not be set on objects to be created")
         meta = self._new_metadata(resource, sent, namespace)
-        self._admission.admit_namespace(resource, meta)
+        self.admission.admit_namespace(resource, meta)
         new = self._filled(resource, version, {**ordered(resource, obj), "metadata": meta}, options, None)
         declared = new
-        new = dict(self._admission.admit(resource, new))
+        new = dict(self.admission.admit(resource, new, from_client=options.from_client))
         meta = new["metadata"] = dict(new["metadata"])
         self._set_first_status(resource, version, new)
         self._check(resource, version, new, None)
+        self._quotas.admit(resource, new)
         collection = self._store.collection(resource)
         existing = collection.get(meta.get("namespace", ""), meta["name"])
         if existing is not None:
@@ -105,7 +111,7 @@ class Writes:
         name = sent.get("name") or ""
         prefix = sent.get("generateName") or ""
         if not name and prefix:
-            name = prefix[:58] + "".join(self._rng.choices(_ALPHABET, k=5))
+            name = generated_name(prefix, self._rng)
         meta["name"] = name
         if prefix:
             meta["generateName"] = prefix
@@ -172,7 +178,7 @@ class Writes:
         if version.schema is not None:
             causes += schema_causes(new, old, version.schema)
         elif resource.key == _DEFINITIONS:
-            causes += crds.validate_crd(new)
+            causes += crds.validate_crd(new, old)
         else:
             causes += validate_object(resource.key, new)
             if old is not None:
@@ -180,18 +186,27 @@ class Writes:
         if causes:
             raise status.invalid(resource, new["metadata"].get("name", ""), causes)
 
-    def _defined(self, collection: Collection, record: Record) -> None:
-        """After a write to a definition: serve what it defines, and say so in its status."""
+    def _defined(self, collection: Collection, record: Record) -> Record:
+        """After a write to a definition: say in its status whether its names are free, and serve what it defines if they are."""
         if collection.resource.key != _DEFINITIONS:
-            return
-        defined = crds.resource_of(record.object)
-        self._registry.define(defined)
-        self._store.redefine(defined)
-        names = (record.object.get("status") or {}).get("acceptedNames")
-        if names != record.object["spec"]["names"] and "deletionTimestamp" not in record.object["metadata"]:
-            established = crds.established_status(record.object, format_time(self._clock.now()))
-            changed = {**record.object, "metadata": dict(record.object["metadata"]), "status": established}
-            self._store.put(collection, changed, record)
+            return record
+        crd, time = record.object, format_time(self._clock.now())
+        if "deletionTimestamp" not in crd["metadata"]:
+            group = crd["spec"]["group"]
+            others = [each.object for each in collection.records() if each.object["spec"]["group"] == group]
+            status_now = crds.established_status(crd, others, time)
+            if status_now != crd.get("status"):
+                new: Object = {**crd, "metadata": dict(crd["metadata"]), "status": status_now}
+                if crd["metadata"].get("managedFields"):
+                    new = apply.track_update(
+                        collection.resource, collection.resource.stored, crd, new, _CONTROLLER, time, "status"
+                    )
+                record = self._store.put(collection, new, record)
+        if crds.is_established(record.object):
+            defined = crds.resource_of(record.object)
+            self._registry.define(defined)
+            self._store.redefine(defined)
+        return record
 
     def update(
         self,
@@ -241,7 +256,7 @@ class Writes:
             return self._apply(collection, version, old, name, space, patch, options, subresource)
         if old is None:
             raise status.not_found(resource, name)
-        new = patched(resource, old.object, patch, patch_type)
+        new = patched(resource, as_version(old, resource, version), patch, patch_type)
         return self.commit(collection, version, old, new, options, subresource, patching=True)
 
     def _apply(
@@ -259,7 +274,7 @@ class Writes:
         applied = {**ordered(resource, patch), "metadata": {**(patch.get("metadata") or {}), "name": name}}
         time = format_time(self._clock.now())
         merged = apply.merge_applied(
-            resource, version, old.object if old else None, applied, options, time, subresource
+            resource, version, as_stored(old, resource) if old else None, applied, options, time, subresource
         )
         untracked = WriteOptions(
             dry_run=options.dry_run, field_validation=options.field_validation, warn=options.warn, force=options.force
@@ -282,7 +297,7 @@ class Writes:
         patching: bool = False,
     ) -> Record:
         """Put ``obj`` in the place of ``old``, as far as the rules and the subresource allow."""
-        resource, before = collection.resource, old.object
+        resource, before = collection.resource, as_stored(old, collection.resource)
         sent = obj.get("metadata") or {}
         check_identity(resource, before["metadata"], sent, patching=patching)
         if sent.get("resourceVersion") and sent["resourceVersion"] != before["metadata"]["resourceVersion"]:
@@ -316,7 +331,7 @@ class Writes:
         self._check(resource, version, new, before)
 
     def _put(self, collection: Collection, new: Object, old: Record, options: WriteOptions) -> Record:
-        if new == old.object:
+        if new == old.object and old.revision > collection.resource.defined_at:
             return old
         if options.dry_run:
             return Record(new, old.revision)

@@ -149,6 +149,14 @@ def test_labels_that_nobody_else_decides_get_a_value(requirement: dict[str, Any]
     assert claim(requirements=[requirement])["metadata"]["labels"].get("team") == value
 
 
+@pytest.mark.parametrize("operator", ["NotIn", "DoesNotExist"])
+def test_labels_that_pods_only_do_not_want_are_not_put_there(operator: str) -> None:
+    term = {"matchExpressions": [selector("team", operator, *(["a"] if operator == "NotIn" else []))]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    made = claim(pod=make_pod(spec={"affinity": {"nodeAffinity": required}}))
+    assert "team" not in made["metadata"]["labels"]
+
+
 def test_bounds_that_exclusions_leave_nothing_of_give_no_label() -> None:
     nothing = [selector("team", "Gte", "1"), selector("team", "Lte", "2"), selector("team", "NotIn", "1", "2")]
     assert "team" not in claim(requirements=nothing)["metadata"]["labels"]

@@ -37,7 +37,7 @@ def test_everything_that_has_to_be_done_is_there() -> None:
         "**2 pods find no place**\n"
         "\n"
         "- huge-1, huge-2\n"
-        '  - incompatible with nodepool "default": request of 99 cpu (the most that any type has left beside daemons is 16) '
+        '  - incompatible with nodepool "default": request of 99 cpu (the most that any type has left beside daemons is 16): '
         "excludes 10 of 10 instance types\n"
         "\n"
         "Total: 4 pods placed, 2 waiting, 3 new machines, \\$0.6400/h; no machines that hold these pods cost less than "

@@ -32,7 +32,7 @@ def test_everything_that_has_to_be_done_is_there() -> None:
         "\n"
         "  huge-1, huge-2\n"
         '     incompatible with nodepool "default": request of 99 cpu (the most that any type has left beside\n'
-        "       daemons is 16) excludes 10 of 10 instance types\n"
+        "       daemons is 16): excludes 10 of 10 instance types\n"
         "\n"
         "Total: 4 pods placed, 2 waiting, 3 new machines, $0.6400/h; no machines that hold these pods cost\n"
         f"less than {dollars(found.bound)}\n"

@@ -86,17 +86,21 @@ def test_pods_that_want_each_other_and_different_zones_each_begin_in_their_own()
     assert zones(plan) == {"p-zone-b": "zone-b", "p-zone-c": "zone-c"}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Group._affinity_allowed looks for others where the alternative at hand allows it only, and so begins elsewhere; "
-    "kube-scheduler, which knows all alternatives, never binds the pod there",
-)
 def test_a_pod_whose_first_alternative_is_empty_joins_the_others_of_its_second() -> None:
     node = make_node("n", labels={labels.ZONE: "zone-b"}, room={"cpu": "100m", "pods": "9"})
     terms = [{"matchExpressions": [selector(labels.ZONE, "In", zone)]} for zone in ("zone-a", "zone-b")]
     either = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     plan = plan_of(make_nodepool(), node, make_pod("r", node="n", labels=WEB), pod("p", near(labels.ZONE), either))
     assert zones(plan) == {"p": "zone-b"}
+
+
+def test_pods_with_alternatives_that_want_each_other_all_go_where_the_first_of_them_goes() -> None:
+    """No machine can be had where the first alternative leads."""
+    full = make_nodepool("only-b", requirements=[selector(labels.ZONE, "In", "zone-b", "zone-c")])
+    terms = [{"matchExpressions": [selector(labels.ZONE, "In", zone)]} for zone in ("zone-a", "zone-b", "zone-c")]
+    either = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    plan = plan_of(full, *(pod(f"p{n}", near(labels.ZONE), either) for n in range(3)))
+    assert zones(plan) == dict.fromkeys(("p0", "p1", "p2"), "zone-b")
 
 
 @pytest.mark.core("CORE-227")
@@ -200,3 +204,12 @@ def test_a_pod_that_bears_a_taint_does_not_bring_it(toleration: Json) -> None:
     (launch,) = plan_of(make_nodepool(), bearing, plain, types=[make_instance_type()]).launches
     assert launch.pool.taints == ()
     assert launch.pods == ("default/bearing", "default/plain")
+
+
+@pytest.mark.parametrize("packing", [None, "thrifty", "karpenter"])
+def test_who_wants_to_be_near_by_a_label_that_no_node_has_waits_and_keeps_nobody_else_waiting(
+    packing: str | None,
+) -> None:
+    plan = plan_of(make_nodepool(), pod("web"), pod("follower", near("rack"), app="other"), packing=packing)
+    assert [launch.pods for launch in plan.launches] == [("default/web",)]
+    assert [part.pods for part in plan.unschedulable] == [("default/follower",)]

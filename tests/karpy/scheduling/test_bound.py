@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from karpy import labels
 from karpy.resources import total
 from karpy.scheduling.bound import price_bound
-from karpy.scheduling.claims import templates_for
 from karpy.scheduling.scheduler import solve
+from karpy.scheduling.templates import templates_for
 from karpy.state.snapshot import Snapshot
 from karpy.testing import NODE_CLASS, make_catalog, make_instance_type, make_nodepool, make_pod
 
@@ -43,3 +44,12 @@ def test_the_dearest_resource_counts() -> None:
 
 def test_nothing_needed_costs_nothing() -> None:
     assert price_bound({}, templates_for(EMPTY.pools, CATALOG, ())) == 0
+
+
+def test_a_term_that_stands_twice_keeps_pods_apart_once() -> None:
+    term = {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": "a"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term, term]}}
+    pod = make_pod(labels={"app": "a"}, requests={"cpu": "1"}, spec={"affinity": apart})
+    snapshot = Snapshot.from_objects([make_nodepool("default"), pod], (NODE_CLASS,))
+    plan = solve(snapshot, CATALOG)
+    assert 0 < plan.bound <= plan.price

@@ -63,6 +63,15 @@ def test_a_preference_that_contradicts_what_is_required_is_no_preference() -> No
     assert of({**preferred(x=1), "nodeSelector": {"zone": "y"}}).preferred == ()
 
 
+def test_while_a_preference_contradicts_the_alternative_at_hand_no_node_will_do() -> None:
+    wish = {"weight": 1, "preference": {"matchExpressions": [selector("tier", "NotIn", "b")]}}
+    spec = required([selector("tier", "In", "b")])
+    spec["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = [wish]
+    with_wish, without = of(spec).ladder(taints_may_be_preferences=False)
+    assert with_wish.node_alternatives == ()
+    assert [nodes.labels() for nodes in without.node_alternatives] == [{"tier": "b"}]
+
+
 @pytest.mark.core("CORE-195")
 def test_preferences_are_not_among_what_topology_counts_domains_by() -> None:
     found = of({**preferred(x=1), "nodeSelector": {"team": "a"}})

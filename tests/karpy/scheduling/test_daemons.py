@@ -148,18 +148,26 @@ def test_a_type_that_does_not_hold_the_daemons_is_not_taken_though_the_pod_asks_
     assert nowhere.launches == ()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Shape.join lets a pod's `NotIn` define a label of the node, which a later pod then sets; daemons are chosen by the "
-    "template alone, so those that select on that label are not counted",
-)
-def test_a_label_that_pods_bring_to_a_node_brings_the_daemons_that_select_it() -> None:
+def test_a_label_that_pods_do_not_want_is_none_that_others_could_ask_for() -> None:
     """No pool defines ``team``, so a pod that wants one of its values goes nowhere, whoever comes before it."""
     picky = make_pod("picky", requests=ONE_CPU, spec=affinity(selector("team", "NotIn", "a")))
     setting = make_pod("setting", requests={"cpu": "500m"}, spec={"nodeSelector": {"team": "b"}})
     daemon = make_daemon_set(requests={"cpu": "3"}, spec={"nodeSelector": {"team": "b"}})
     plan = plan_of(make_nodepool(), daemon, picky, setting)
-    assert [launch.requests["cpu"] for launch in plan.launches] in ([1000], [4500])
+    assert [launch.pods for launch in plan.launches] == [("default/picky",)]
+    assert plan.launches[0].requests["cpu"] == 1000
+
+
+@pytest.mark.parametrize("wanted", [selector("team", "In", "b"), selector("team", "Exists")])
+def test_a_label_that_a_pool_leaves_open_is_one_that_pods_may_settle(wanted: dict[str, Any]) -> None:
+    """Daemons that could select on it count from the start."""
+    pool = make_nodepool(requirements=[selector("team", "Exists")])
+    picky = make_pod("picky", requests=ONE_CPU, spec=affinity(selector("team", "NotIn", "a")))
+    setting = make_pod("setting", requests={"cpu": "500m"}, spec=affinity(wanted))
+    daemon = make_daemon_set(requests={"cpu": "1"}, spec={"nodeSelector": {"team": "b"}})
+    plan = plan_of(pool, daemon, picky, setting)
+    assert [sorted(launch.pods) for launch in plan.launches] == [["default/picky", "default/setting"]]
+    assert plan.launches[0].requests["cpu"] == 2500
 
 
 # Daemons that run already
@@ -172,9 +180,7 @@ def running_daemon(name: str, created: float = START, **pod: Any) -> dict[str, A
     return made
 
 
-@pytest.mark.xfail(
-    strict=True, reason="CORE-341: Snapshot hands on DaemonSets only; daemons_of does not know the pods that run"
-)
+@pytest.mark.core("CORE-341")
 def test_what_a_daemons_newest_pod_asks_for_counts_not_its_template() -> None:
     """A webhook, or a vertical autoscaler, may have made the pods larger or smaller than the template."""
     node = make_node("n", room={"cpu": "100m", "pods": "2"})
@@ -183,6 +189,37 @@ def test_what_a_daemons_newest_pod_asks_for_counts_not_its_template() -> None:
         running_daemon("new", created=START + 60, node="n", requests={"cpu": "3"}),
     ]
     assert cheapest(make_nodepool(), node, make_daemon_set(requests=ONE_CPU), *pods) == "a4"
+
+
+@pytest.mark.core("CORE-341")
+def test_a_daemon_that_runs_says_what_it_selects_and_bears_but_its_affinity_is_its_sets() -> None:
+    node = make_node("n", room={"cpu": "1", "pods": "1"})
+    everywhere = running_daemon("there", node="n", requests=ONE_CPU, spec={"tolerations": [{"operator": "Exists"}]})
+    tainted = make_nodepool(taints=[GPU])
+    pod = make_pod(requests=ONE_CPU, spec={"tolerations": [{"operator": "Exists"}]})
+    selecting = {"nodeSelector": {labels.ARCH: "mips"}}
+    affine = affinity(selector(labels.ARCH, "In", "mips"))
+    for spec, chosen in ((selecting, "a2"), (affine, "a1")):
+        daemon_set = make_daemon_set(requests=ONE_CPU, spec=spec)
+        (launch,) = plan_of(tainted, node, everywhere, daemon_set, pod).launches
+        assert launch.instance_types[0].name == chosen
+
+
+def test_pods_of_a_set_of_the_same_name_that_is_gone_say_nothing() -> None:
+    stray = running_daemon("stray", node="n", requests={"cpu": "3"})
+    stray["metadata"]["ownerReferences"][0]["uid"] = "another"
+    node = make_node("n", room={"cpu": "100m", "pods": "2"})
+    assert cheapest(make_nodepool(), node, stray, make_daemon_set(requests=ONE_CPU)) == "a2"
+
+
+@pytest.mark.core("CORE-341")
+def test_where_the_daemon_is_still_to_come_it_is_expected_as_the_newest_one_is() -> None:
+    nodes = [make_node(name, room={"cpu": "4", "pods": "9"}) for name in ("m", "n")]
+    snapshot = Snapshot.from_objects(
+        [*nodes, make_daemon_set(requests=ONE_CPU), running_daemon("there", node="m", requests={"cpu": "3"})]
+    )
+    daemons = daemons_of(snapshot.daemon_sets, snapshot.daemon_pods)
+    assert [expected_on(view, daemons)["cpu"] for view in snapshot.nodes] == [0, 3000]
 
 
 @pytest.mark.core("CORE-353")

@@ -7,10 +7,14 @@ import pytest
 
 from karpy import labels
 from karpy.errors import InvalidObject
+from karpy.scheduling.batch import Batch
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
+from karpy.scheduling.policy import Policy
+from karpy.scheduling.run import Run
 from karpy.scheduling.scheduler import FEW_PODS
-from karpy.testing import make_instance_type, make_nodepool, make_pod
+from karpy.state.snapshot import Snapshot
+from karpy.testing import make_catalog, make_instance_type, make_nodepool, make_pod
 from tests.judge import plan_of
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -123,3 +127,49 @@ def test_the_order_of_the_objects_does_not_matter(packing: Packing) -> None:
     pods = batch(60)
     shuffled = random.Random(1).sample(pods, len(pods))
     assert placements(plan(pods, packing)) == placements(plan(shuffled, packing))
+
+
+def settled_on(*objects: dict[str, Any], leads: bool) -> dict[str, str | None]:
+    """By pod the architecture that its new machine is settled on, in one run with Karpenter's packing."""
+    snapshot = Snapshot.from_objects(objects)
+    catalog = make_catalog(snapshot)
+    policy = Policy(packing=Packing.KARPENTER, one_by_one=True, leads=leads)
+    run = Run(snapshot, catalog, Batch.read(snapshot, catalog, snapshot.to_place, policy), policy)
+    run.place_all()
+    launches = run.to_plan(600).launches
+    return {pod: launch.requirements.labels().get(labels.ARCH) for launch in launches for pod in launch.pods}
+
+
+def test_the_plan_that_is_tried_besides_says_where_pods_are_that_others_follow() -> None:
+    """Only where Karpenter is followed to the letter is that left open, and followers may begin elsewhere."""
+    web = {"app": "web"}
+    term = {"topologyKey": labels.ARCH, "labelSelector": {"matchLabels": web}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    first = make_pod("first", labels=web, requests={"cpu": "16"})
+    follower = make_pod("follower", labels=web, requests={"cpu": "1"}, spec={"affinity": near})
+    found = settled_on(make_nodepool(), first, follower, leads=True)
+    assert found["default/first"] == found["default/follower"] == "arm64"
+    assert settled_on(make_nodepool(), first, follower, leads=False)["default/first"] is None
+
+
+def test_nobody_is_settled_for_followers_that_have_no_place_anyway() -> None:
+    """Where pods are few, a plan that leaves open where the followed are is tried too, and taken if it is better and as sure."""
+    term = {"topologyKey": labels.ZONE, "labelSelector": {"matchLabels": {"app": "web"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    lost = make_pod("lost", spec={"affinity": near, "nodeSelector": {labels.ARCH: "s390x"}})
+    pods = [
+        make_pod("web", labels={"app": "web"}, requests={"cpu": "2"}),
+        make_pod("fixed", requests={"cpu": "1"}, spec={"nodeSelector": {labels.ZONE: "zone-c"}}),
+    ]
+    (launch,) = plan_of(make_nodepool(), *pods, lost).launches
+    assert set(launch.pods) == {"default/web", "default/fixed"}
+
+
+def test_a_plan_in_which_pods_may_miss_each_other_is_not_taken() -> None:
+    web = {"app": "web"}
+    term = {"topologyKey": labels.ARCH, "labelSelector": {"matchLabels": web}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    first = make_pod("first", labels=web, requests={"cpu": "16"})
+    follower = make_pod("follower", labels=web, requests={"cpu": "1"}, spec={"affinity": near})
+    launches = plan_of(make_nodepool(), first, follower).launches
+    assert len({launch.requirements.labels()[labels.ARCH] for launch in launches}) == 1

@@ -179,3 +179,17 @@ def test_a_taint_that_is_a_preference_is_borne_only_where_nothing_else_will_do()
     assert [launch.pool.name for launch in plan.launches] == ["default"]
     plan = plan_of(avoided, *web(1, wishes(nodeAffinity=[zone("nowhere", 1)])))
     assert [launch.pool.name for launch in plan.launches] == ["avoided"]
+
+
+@pytest.mark.parametrize("operator", ["NotIn", "DoesNotExist"])
+def test_a_preference_never_undoes_what_is_required(operator: str) -> None:
+    """Together the two look as if the label had to be absent; a node without it is what the pod must not go to."""
+    values = ["b"] if operator == "NotIn" else []
+    wish = {"weight": 9, "preference": {"matchExpressions": [selector("tier", operator, *values)]}}
+    spec = wishes(nodeAffinity=[wish])
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [selector("tier", "In", "b")]}]}
+    spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = terms
+    pod = make_pod(spec=spec)
+    assert plan_of(make_nodepool(), make_node("bare"), pod).placed == 0
+    plan = plan_of(make_nodepool(labels={"tier": "b"}), make_node("bare"), pod)
+    assert [launch.requirements.labels()["tier"] for launch in plan.launches] == ["b"]

@@ -31,8 +31,8 @@ def test_the_constraint_that_excluded_the_most_types_is_named_first() -> None:
     found = main(make_nodepool(), pod)
     assert (found.main.kind, found.main.types, found.considered) == (RefusalKind.REQUIREMENT, 9, 10)
     assert str(found) == (
-        'incompatible with nodepool "default": pod requirement node.kubernetes.io/instance-type In [c4] excludes 9 of 10 '
-        "instance types (also: request of 5 cpu (the most that any type has left beside daemons is 16) 6); "
+        'incompatible with nodepool "default": pod requirement node.kubernetes.io/instance-type In [c4]: excludes 9 of 10 '
+        "instance types (also: request of 5 cpu (the most that any type has left beside daemons is 16): 6); "
         "no instance type has both the requirements and the resources "
         "(requirements: node.kubernetes.io/instance-type In [c4]; resources with daemons: cpu: 5, pods: 1)"
     )
@@ -106,6 +106,27 @@ def test_the_two_kinds_of_constraints_that_no_type_meets_together_are_named() ->
     assert main(make_nodepool(), pod, types=types).together.startswith(
         "no instance type has both the resources and an offering that can be had"
     )
+
+
+def test_types_that_fit_but_are_too_few_for_min_values_are_told_so() -> None:
+    pool = make_nodepool(requirements=[selector(labels.INSTANCE_TYPE, "Exists", min_values=9)])
+    found = main(pool, make_pod(requests={"cpu": "5"}))
+    assert (found.main.kind, found.main.types) == (RefusalKind.RESOURCE, 6)
+    assert found.together == "minValues asks for 9 values of node.kubernetes.io/instance-type (4 left)"
+
+
+def test_where_no_constraint_does_it_alone_that_is_said_too() -> None:
+    """Spread lets such pods be in zone-a alone, where there is nothing but the type that is too small."""
+    types = [
+        make_instance_type("small", cpu="2", zones=["zone-a"]),
+        make_instance_type("large", cpu="8", zones=["zone-b"]),
+    ]
+    spread = {"maxSkew": 1, "topologyKey": labels.ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    spec = {"topologySpreadConstraints": [{**spread, "labelSelector": {"matchLabels": {"app": "web"}}}]}
+    pods = [make_pod(f"web-{n}", labels={"app": "web"}, requests={"cpu": "3"}, spec=spec) for n in range(2)]
+    found = main(make_nodepool(), *pods, types=types)
+    assert found.excluded[0].constraint.startswith("request of 3 cpu")
+    assert str(found).endswith("excludes 1 of 2 instance types; no instance type meets all constraints together")
 
 
 def test_the_resources_with_daemons_are_a_range_where_daemons_depend_on_the_type() -> None:

@@ -245,3 +245,17 @@ def test_min_values_ask_about_types_that_would_do_without_the_reservation() -> N
     (launch,) = plan(pool, make_pod(requests={"cpu": "1"}), types=[reserved(FOUR, ("r", 1)), EIGHT]).launches
     assert ids(launch) == ["r"]
     assert [priced.name for priced in launch.instance_types] == ["four", "eight"]
+
+
+def test_a_machine_keeps_off_reservations_only_where_there_are_any() -> None:
+    zones = [offering.zone for offering in FOUR.offerings]
+    near, far = zones[0], next(zone for zone in zones if zone != zones[0])
+    pods = [make_pod(zone, requests={"cpu": "3"}, spec={"nodeSelector": {labels.ZONE: zone}}) for zone in (near, far)]
+    found = plan(make_nodepool(), *pods, make_pod("more", requests={"cpu": "3"}), types=[reserved(FOUR, ("r", 1))])
+    kinds = {
+        launch.requirements[labels.ZONE].single(): launch.requirements.get(labels.CAPACITY_TYPE)
+        for launch in found.launches
+        if not ids(launch)
+    }
+    assert kinds[far] is None
+    assert all(kind is not None for zone, kind in kinds.items() if zone != far)

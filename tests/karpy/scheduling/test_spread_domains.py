@@ -262,11 +262,6 @@ def test_pods_that_count_each_other_are_all_placed(key: str) -> None:
     assert plan_of(make_nodepool(), *pods).placed == 8
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Rung.record_claim counts a pod by what its machine may be at that moment; when a later pod narrows the machine to "
-    "where it does not count (nodeAffinityPolicy Honor), that is not taken back",
-)
 def test_a_machine_that_turns_out_to_be_elsewhere_does_not_count() -> None:
     arm = {labels.ARCH: "arm64"}
     open_ones = [

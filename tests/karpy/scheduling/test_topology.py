@@ -267,3 +267,41 @@ def test_a_running_pod_keeps_others_away_though_its_node_affinity_cannot_be_read
     plan = plan_of(make_nodepool(), make_node("a"), make_pod("r", node="a", spec=spec), *web(1, {}))
     assert plan.nominations == ()
     assert len(plan.launches) == 1
+
+
+# Labels that some pools do not have
+
+
+def on_racks(*racks: str) -> list[dict[str, Any]]:
+    """Full nodes, and a pool whose machines have no rack."""
+    full = {"cpu": "100m", "pods": "9"}
+    nodes = [make_node(f"n-{rack}", labels={"rack": rack}, room=full) for rack in racks]
+    return [make_nodepool("plain"), *nodes]
+
+
+def test_a_machine_without_the_label_takes_no_pod_that_is_spread_by_it() -> None:
+    racked = make_nodepool("racked", labels={"rack": "r1"}, weight=1)
+    assert waiting(plan_of(*on_racks("r1"), *web(2, spread("rack")))) == 2
+    plan = plan_of(racked, *on_racks("r1"), *web(2, spread("rack")))
+    assert {launch.pool.name for launch in plan.launches} == {"racked"}
+    assert plan.placed == 2
+
+
+def test_a_machine_without_the_label_is_beside_nobody() -> None:
+    running = make_pod("r", node="n-r1", labels=WEB)
+    assert waiting(plan_of(*on_racks("r1"), running, *web(2, near("rack")))) == 2
+
+
+def test_a_machine_without_the_label_keeps_nobody_apart() -> None:
+    plan = plan_of(*on_racks("r1", "r2"), *web(3, near("rack", anti=True)))
+    assert [(len(launch.pods), launch.requirements.get("rack")) for launch in plan.launches] == [(3, None)]
+    assert plan_of(*on_racks(), *web(3, near("rack", anti=True))).placed == 3
+
+
+def test_a_pod_that_does_not_want_a_rack_makes_no_rack_of_its_machine() -> None:
+    other = {"matchExpressions": [selector("rack", "NotIn", "r9")]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [other]}}
+    picky = make_pod("picky", requests={"cpu": "1"}, spec={"affinity": {"nodeAffinity": required}})
+    plan = plan_of(*on_racks("r1"), picky, *web(2, spread("rack")))
+    assert [launch.pods for launch in plan.launches] == [("default/picky",)]
+    assert waiting(plan) == 2

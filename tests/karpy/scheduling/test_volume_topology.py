@@ -93,6 +93,18 @@ def test_a_disk_that_is_where_the_pod_cannot_go(disk: Disk) -> None:
         assert plan_of(make_nodepool(), *objects, pod).placed == 0
 
 
+def test_a_node_without_a_zone_is_no_way_out_for_a_pod_and_a_disk_that_are_apart() -> None:
+    objects = [make_nodepool(), make_node("bare"), claim(volume="v"), volume("v", [zone("zone-c")])]
+    assert plan_of(*objects, using("data", spec={"nodeSelector": {labels.ZONE: "zone-a"}})).placed == 0
+
+
+def test_disks_that_are_apart_keep_their_pod_from_everywhere_and_are_named() -> None:
+    disks = [claim(n, volume=f"v-{n}") for n in "ab"] + [volume(f"v-{n}", [zone(f"zone-{n}")]) for n in "ab"]
+    plan = plan_of(make_nodepool(), make_node("bare"), *disks, using("a", "b"))
+    (part,) = plan.unschedulable
+    assert part.reason == "no node can reach all of its volumes (PersistentVolumeClaims=default/a, default/b)"
+
+
 @pytest.mark.core("CORE-383")
 @both_kinds
 @pytest.mark.parametrize("source", [LOCAL, HOST_PATH])

@@ -272,7 +272,7 @@ class TestOwners:
         one = server.create(kinds.REPLICA_SET, _deployment("one"))
         two = server.create(kinds.REPLICA_SET, _deployment("two"))
         pod = _pod()
-        references = [_owner(one, "ReplicaSet"), _owner(two, "ReplicaSet")]
+        references = [_owner(one, "ReplicaSet"), {**_owner(two, "ReplicaSet"), "controller": False}]
         server.create(kinds.POD, {**pod, "metadata": {**pod["metadata"], "ownerReferences": references}})
         server.delete(kinds.REPLICA_SET, "one", "default")
         assert [each["name"] for each in server.get(kinds.POD, "p", "default")["metadata"]["ownerReferences"]] == [

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
+import ssl
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +18,7 @@ import yaml
 from karpy.objects import kinds
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
-from karpy.sim.http import ApiServerHttp, serve
+from karpy.sim.http import ApiServerHttp, is_loopback, serve
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {
@@ -248,3 +252,63 @@ def test_bodies_are_taken_up_to_the_size_that_a_real_server_takes(
     answered, answer, _ = client.send("POST", "/api/v1/namespaces/default/configmaps", large)
     assert (answered, answer["kind"]) == (code, kind)
     assert answer.get("reason") == {413: "RequestEntityTooLarge"}.get(code)
+
+
+class TestTls:
+    @pytest.fixture
+    def face(self, server: ApiServer) -> Iterator[ApiServerHttp]:
+        face = serve(server, tls=True)
+        yield face
+        face.stop()
+
+    def fetch(self, face: ApiServerHttp, path: Path, url: str = "", **headers: str) -> tuple[int, str]:
+        """What a client that trusts the kubeconfig's authority is answered."""
+        face.write_kubeconfig(path)
+        config = yaml.safe_load(path.read_text())
+        authority = base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+        context = ssl.create_default_context(cadata=authority)
+        bearer = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
+        request = urllib.request.Request((url or face.url) + PODS, headers={**bearer, **headers})
+        try:
+            with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def test_the_kubeconfig_gets_one_in(self, face: ApiServerHttp, tmp_path: Path) -> None:
+        code, text = self.fetch(face, tmp_path / "kc")
+        assert face.url.startswith("https://")
+        assert (code, json.loads(text)["kind"]) == (200, "PodList")
+        assert (tmp_path / "kc").stat().st_mode & 0o077 == 0
+
+    def test_the_certificate_holds_for_the_names_of_this_machine(self, face: ApiServerHttp, tmp_path: Path) -> None:
+        assert self.fetch(face, tmp_path / "kc", f"https://localhost:{face.port}")[0] == 200
+
+    def test_a_wrong_token_does_not_get_one_in(self, face: ApiServerHttp, tmp_path: Path) -> None:
+        assert self.fetch(face, tmp_path / "kc", Authorization="Bearer wrong")[0] == 401
+
+    def test_clients_that_do_not_know_the_authority_refuse(self, face: ApiServerHttp) -> None:
+        with pytest.raises(urllib.error.URLError, match="CERTIFICATE_VERIFY_FAILED"):
+            urllib.request.urlopen(f"{face.url}/version", timeout=10)
+
+    def test_with_tls_others_can_be_let_in(self, server: ApiServer, tmp_path: Path) -> None:
+        face = serve(server, "0.0.0.0", tls=True)
+        try:
+            assert face.url == f"https://127.0.0.1:{face.port}"
+            assert self.fetch(face, tmp_path / "kc")[0] == 200
+        finally:
+            face.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "alone"),
+    [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("example.com", False)],
+)
+def test_loopback_addresses_are_known(host: str, *, alone: bool) -> None:
+    assert is_loopback(host) is alone
+
+
+def test_a_kubeconfig_may_go_into_something_that_is_no_file(face: ApiServerHttp) -> None:
+    face.write_kubeconfig("/dev/null")
+    assert not Path("/dev/null").is_file()

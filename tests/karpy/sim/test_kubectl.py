@@ -250,7 +250,7 @@ def _tool(shared: Path) -> ModuleType:
 
 
 DIFFERENT: dict[int, str] = {
-    48: "pods carry no projected volume of a service account token",
+    48: "the volume of the token has a name with five random letters",
     62: "beside the refusal we warn where the unknown field belongs",
     63: "kubectl explain shows our words on metadata",
     66: "the client's models have no description for fields that refer to another type",

@@ -177,8 +177,7 @@ def test_a_kubelet_that_dies_is_noticed_and_welcomed_back(heartbeats: bool) -> N
     assert machine is not None
     world.apply([bare_pod("a")])
     world.run(10)
-    machine.returns_at = world.clock.now() + 120
-    world.cloud.kill(machine.provider_id)
+    world.cloud.befall(machine.provider_id, "silence", for_s=120)
     world.run(60)
     assert ready(world, name="node-1") == "Unknown"
     assert ready(world, kinds.POD, "a") == "False"

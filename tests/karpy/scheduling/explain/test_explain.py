@@ -40,7 +40,7 @@ def test_an_explanation_reads_as_a_text_that_one_can_act_on() -> None:
     ]
     assert str(explained(*pools, make_pod(requests={"memory": "7Gi"}))).splitlines() == [
         "pod default/pod cannot be placed",
-        "what keeps it out (without any one of these it would have a place):",
+        "what keeps it out (these together, and no fewer of them):",
         '  - nodepool "b": limit of 6Gi memory',
         "  - pod: request of 7Gi memory",
         '  - nodepool "a": taint gpu:NoSchedule, which the pod does not tolerate',
@@ -278,3 +278,33 @@ def test_a_pod_that_gets_a_node_sees_where_the_other_types_went() -> None:
         "→ 2 after 1 other pod(s) on the same node → a8 at $0.1280/h"
     )
     assert (funnel.types, funnel.cheapest) == (10, found.outcome.instance_types[0])  # type: ignore[union-attr]
+
+
+def test_a_pod_that_is_refused_whatever_machines_there_are_is_told_the_reason_first() -> None:
+    found = explained(
+        make_nodepool(), make_pod(spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "d"}}]})
+    )
+    assert found.summary.startswith("pod default/pod cannot be placed: getting persistent volume claim")
+    assert conflict(found) == ["pod: volume data (PersistentVolumeClaim d)"]
+
+
+def test_a_change_that_does_by_itself_is_not_told_again_together_with_another() -> None:
+    """The pod that is there keeps this one away too, so giving up its own anti-affinity is not enough."""
+    term = {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+    spec = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    pods = [make_pod(name, labels={"app": "web"}, spec=spec) for name in ("first", "pod")]
+    found = explained(make_nodepool(limits={"nodes": 1}), *pods)
+    assert nearest(found) == ['1 more of the nodes limit of nodepool "default" (a limit of 2)']
+
+
+def test_questions_about_other_pools_have_other_domains() -> None:
+    """With the label of pool b dropped there is no value of it left; what is planned there must not be counted by the old ones."""
+    term = {"topologyKey": "team", "labelSelector": {"matchLabels": {"app": "x"}}}
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    wish = {"weight": 1, "podAffinityTerm": {"topologyKey": labels.ARCH, "labelSelector": {}}}
+    spec = {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}}
+    pools = [make_nodepool("a"), make_nodepool("b", labels={"team": "red"})]
+    found = explained(
+        *pools, make_pod("other", labels={"app": "x"}, spec=apart), make_pod(requests={"acme.com/gpu": "1"}, spec=spec)
+    )
+    assert conflict(found) == ["pod: request of 1 acme.com/gpu"]

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from karpy.clock import SystemClock
+from karpy.sim.api.answers import Answer
 from karpy.sim.api.requests import Request
-from karpy.sim.api.rest import Answer, Rest
+from karpy.sim.api.rest import Rest
 from karpy.sim.apiserver import ApiServer
 
 SCENARIOS = (
@@ -87,19 +88,14 @@ def _filled(value: Any, memory: dict[str, str]) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    """Without what is left out on purpose: descriptions of columns, token volumes of pods, hashes of storage versions."""
+    """Without what is left out on purpose: descriptions of columns."""
     if isinstance(value, list):
         return [_comparable(item) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: _comparable(member) for key, member in value.items() if key != "storageVersionHash"}
+    kept = {key: _comparable(member) for key, member in value.items()}
     if kept.keys() == {"name", "type", "format", "description", "priority"}:
         del kept["description"]
-    for key in ("volumes", "volumeMounts"):
-        if isinstance(kept.get(key), list):
-            kept[key] = [each for each in kept[key] if not each.get("name", "").startswith("kube-api-access")]
-            if not kept[key]:
-                del kept[key]
     return kept
 
 

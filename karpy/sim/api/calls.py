@@ -1,0 +1,261 @@
+"""One request to one resource: objects and collections, by verb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from karpy.kube.client import PatchType
+from karpy.sim.api import newevents, status
+from karpy.sim.api.access import Action
+from karpy.sim.api.answers import JSON, Answer, shown
+from karpy.sim.api.bodies import CREATED_BY_PUT, check_applied, check_kind, check_place
+from karpy.sim.api.deletion import check_propagation
+from karpy.sim.api.identity import Identity
+from karpy.sim.api.listing import WatchStream, check_future, list_records, open_watch, select
+from karpy.sim.api.options import WriteOptions
+from karpy.sim.api.queries import flag
+from karpy.sim.api.requests import Request, Target, parse_accept
+from karpy.sim.api.resources import Resource, ResourceVersion
+from karpy.sim.api.reviews import review
+from karpy.sim.api.store import Record
+from karpy.sim.api.tokens import Tokens
+from karpy.sim.api.views import View
+
+if TYPE_CHECKING:
+    from karpy.sim.apiserver import ApiServer
+
+__all__ = ["Call"]
+
+_NO_OBJECT = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+
+
+@attrs.frozen(eq=False)
+class Call:
+    """One request to one resource; ``face`` is the resource as the client calls it."""
+
+    server: ApiServer
+    request: Request
+    target: Target
+    resource: Resource
+    version: ResourceVersion
+    warnings: list[str]
+    face: Resource
+    who: Identity
+    tokens: Tokens
+
+    @property
+    def _view(self) -> View:
+        include = self.request.query.get("includeObject", "Metadata")
+        accept = parse_accept(self.request.accept)
+        return View(self.resource, self.version, accept, include, new_events=self.face.key == newevents.KEY)
+
+    def _answer(self, body: bytes, code: int = 200) -> Answer:
+        return Answer(code, body, JSON, tuple(self.warnings))
+
+    def _shown(self, record: Record, code: int = 200) -> Answer:
+        return self._answer(self._view.single(record, self.server.clock.now()), code)
+
+    def _existing(self) -> Record:
+        space = self.target.namespace if self.resource.namespaced else ""
+        record = self.server.store.collection(self.resource).get(space, self.target.name)
+        if record is None:
+            raise status.not_found(self.resource, self.target.name)
+        return record
+
+    def _exists(self) -> bool:
+        space = self.target.namespace if self.resource.namespaced else ""
+        return self.server.store.collection(self.resource).get(space, self.target.name) is not None
+
+    def _options(self) -> WriteOptions:
+        options = self.request.write_options(self.warnings)
+        # under its other names nobody's ownership of an event is tracked
+        return options if self.face is self.resource else attrs.evolve(options, manager="")
+
+    def _is_watch(self) -> bool:
+        return flag(self.request.query, "watch")
+
+    def on_collection(self) -> Answer | WatchStream:
+        match self.request.method:
+            case "GET" if self._is_watch():
+                return open_watch(self.server, self._view, self.target, self.request)
+            case "GET" if "list" in self.resource.verbs:
+                return self._answer(list_records(self.server, self._view, self.target, self.request))
+            case "POST" if self.target.namespace or not self.resource.namespaced:
+                return self._create()
+            case "DELETE" if "deletecollection" in self.resource.verbs and (
+                self.target.namespace or not self.resource.namespaced
+            ):
+                return self._delete_collection()
+        raise status.method_not_allowed()
+
+    def _create(self) -> Answer:
+        body = self._body()
+        if self.resource.verbs == ("create",):
+            return shown(
+                review(self.resource, body, self.target.namespace, self.who, self.server.access, self.tokens), 201
+            )
+        record = self.server.writes.create(self.resource, self.version, body, self.target.namespace, self._options())
+        return self._shown(record, 201)
+
+    def _body(self) -> Mapping[str, Any]:
+        """The object that was sent, which must be of this resource's kind."""
+        body = self.request.decoded(self.resource.kind, custom=self.resource.custom)
+        if not isinstance(body, Mapping):
+            raise self.request.unrecognized(self.resource.kind, _NO_OBJECT)
+        check_kind(self.server.registry, self.face, self.version, body, self.request)
+        return body if self.face is self.resource else dict(newevents.as_core(body))
+
+    def _delete_collection(self) -> Answer:
+        collection = self.server.store.collection(self.resource)
+        records = select(collection, self.version, self.target, self.request.query)
+        options = self.request.delete_options()
+        for record in records:
+            meta = record.object["metadata"]
+            current = collection.get(meta.get("namespace", ""), meta["name"])
+            if current is not None:
+                self.server.deletion.delete(collection, current, options)
+        metadata = {"resourceVersion": str(self.server.store.revision)}
+        return self._answer(self._view.collection(records, self.server.clock.now(), metadata))
+
+    def on_object(self) -> Answer | WatchStream:
+        match self.request.method:
+            case "GET" if self._is_watch():
+                return open_watch(self.server, self._view, self.target, self.request)
+            case "GET":
+                check_future(self.server, self.request.query.get("resourceVersion", ""))
+                return self._shown(self._existing())
+            case "PUT":
+                return self._replace()
+            case "PATCH":
+                return self._patch()
+            case "DELETE" if not self.target.subresource:
+                return self._delete()
+        raise status.method_not_allowed()
+
+    def _replace(self) -> Answer:
+        body = self._body()
+        meta = body.get("metadata") or {}
+        check_place(self.target, meta)
+        created = self.resource.key in CREATED_BY_PUT and not self.target.subresource and not self._exists()
+        if created:
+            self._may_create()
+            record = self.server.writes.create(
+                self.resource, self.version, body, self.target.namespace, self._options()
+            )
+            return self._shown(record, 201)
+        record = self.server.writes.update(
+            self.resource, self.version, body, self.target.namespace, self._options(), self.target.subresource
+        )
+        return self._shown(record)
+
+    def _patch(self) -> Answer:
+        patch_type = self.request.patch_type
+        body = self.request.decoded_patch()
+        if self.face is not self.resource:
+            body = newevents.as_core(body)
+        if patch_type is PatchType.APPLY:
+            check_applied(self.face, self.version, body, self.target)
+        existed = self._exists()
+        if patch_type is PatchType.APPLY and not existed:
+            self._may_create()
+        record = self.server.writes.patch(
+            self.resource,
+            self.version,
+            self.target.name,
+            body,
+            patch_type,
+            self.target.namespace,
+            self._options(),
+            self.target.subresource,
+        )
+        return self._shown(record, 200 if existed or patch_type is not PatchType.APPLY else 201)
+
+    def _may_create(self) -> None:
+        """A write that turns out to create its object needs the right to do so."""
+        space = self.target.namespace if self.resource.namespaced else ""
+        at = (self.resource.group, self.resource.plural, space, self.target.name)
+        self.server.access.check(self.who, Action("create", *at))
+
+    def _delete(self) -> Answer:
+        options = self.request.delete_options()
+        check_propagation(options)
+        record = self._existing()
+        gone = self.server.deletion.delete(self.server.store.collection(self.resource), record, options)
+        meta = gone.object["metadata"]
+        if "deletionTimestamp" in meta or self.resource.key in _SHOWN_WHEN_DELETED:
+            return self._shown(gone)
+        details = {"name": meta["name"]}
+        if self.resource.group:
+            details["group"] = self.resource.group
+        details |= {"kind": self.resource.plural, "uid": meta["uid"]}
+        return shown(status.success(details))
+
+    def subresource(self) -> Answer:
+        """Anything below an object but its status."""
+        name = self.target.subresource
+        if name == "scale" and self.version.scale is not None:
+            return self._scale()
+        if name in self.resource.subresources and not self.resource.custom:
+            match name, self.request.method:
+                case "binding", "POST":
+                    return self._bind()
+                case "eviction", "POST":
+                    return self._evict()
+                case "log", "GET":
+                    self._existing()
+                    return Answer(200, b"", "text/plain")
+                case "token", "POST":
+                    return shown(self._token(), 201)
+                case "finalize", "PUT":
+                    return self._finalize()
+            raise status.method_not_allowed()
+        raise status.no_resource()
+
+    def _scale(self) -> Answer:
+        at = (self.resource, self.version, self.target.name, self.target.namespace)
+        subresources = self.server.subresources
+        match self.request.method:
+            case "GET":
+                return shown(subresources.scale(*at))
+            case "PUT":
+                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), None, self._options()))
+            case "PATCH":
+                kind = self.request.patch_type
+                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), kind, self._options()))
+        raise status.method_not_allowed()
+
+    def _bind(self) -> Answer:
+        node = (self.request.decoded("Binding").get("target") or {}).get("name", "")
+        options = self._options()
+        self.server.subresources.bind(self.resource, self.target.name, self.target.namespace, node, options)
+        return shown(status.success(code=201), 201)
+
+    def _evict(self) -> Answer:
+        body = self.request.decoded("Eviction") if self.request.body else {}
+        options = self.request.delete_options(body.get("deleteOptions") or {})
+        self.server.subresources.evict(self.resource, self.target.name, self.target.namespace, options)
+        return shown(status.success(code=201), 201)
+
+    def _token(self) -> dict[str, Any]:
+        asked = self.request.decoded("TokenRequest") if self.request.body else {}
+        return self.tokens.issue(self._existing(), asked)
+
+    def _finalize(self) -> Answer:
+        record = self._existing()
+        collection = self.server.store.collection(self.resource)
+        spec = self._body().get("spec") or {}
+        finalizers = {**(record.object.get("spec") or {}), "finalizers": spec.get("finalizers") or []}
+        changed = {**record.object, "metadata": dict(record.object["metadata"]), "spec": finalizers}
+        record = self.server.deletion.settle(collection, self.server.store.put(collection, changed, record))
+        return self._shown(record)
+
+
+_SHOWN_WHEN_DELETED = frozenset(
+    {("", "pods"), ("", "namespaces"), ("apiextensions.k8s.io", "customresourcedefinitions")}
+)
