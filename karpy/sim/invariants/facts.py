@@ -143,7 +143,9 @@ class Facts:
     # Consolidations
 
     def note_move(self, who: str, command: Command) -> None:
-        self.moves.append(Move(who, command, self.now, self.price_of(command.claims)))
+        running = {machine.claim for machine in self.cloud.machines}
+        if running.issuperset(command.claims):  # what vanished meanwhile cannot be compared with
+            self.moves.append(Move(who, command, self.now, self.price_of(command.claims)))
 
     def price_of(self, claims: Sequence[str]) -> float:
         """What the machines of these claims cost per hour now."""
