@@ -135,7 +135,7 @@ class Gate:
             call.answer = "the process crashed before it"
             raise Crashed
         if fault is Fault.JUMP:
-            self.offset = round(self.offset + drawn(call.number, -LONGEST_JUMP_S, LONGEST_JUMP_S), 3)
+            self.offset = drawn(call.number, -LONGEST_JUMP_S, LONGEST_JUMP_S)
         elif fault is Fault.DEPOSED:
             self.deposed_until = now + drawn(call.number, *DEPOSED_S)
         elif fault is Fault.STALL:
