@@ -118,6 +118,7 @@ class Process:
         self._told = told
         self._decided = decided
         self._loop: Loop | None = None
+        self._stood = 0
         self._begin()
         self._down_until = 0.0
         self._is_synced = False
@@ -194,6 +195,10 @@ class Process:
         is_hindered = self._is_busy or bool(gate.late) or gate.deposed_until > now
         return self._idle_until() <= now and not is_hindered
 
+    def is_named(self, identity: str) -> bool:
+        """Whether the lease of this holder is this process's."""
+        return self._elector is not None and identity == f"{self.name}_{self._stood}"
+
     @property
     def lease(self) -> tuple[str, str]:
         """Namespace and name of the lease over which processes of this kind elect."""
@@ -217,7 +222,11 @@ class Process:
         self._elector: LeaderElector | None = None
         if self.elects:
             # Clocks that measure spans do not jump, so this is not the gate's.
-            elector = self._elector = LeaderElector(GatedKube(self._kube, gate), self._boundary.clock, self.name)
+            self._stood += 1
+            identity = (
+                f"{self.name}_{self._stood}"  # a name of its own for each life: the lease of the last one is not its
+            )
+            elector = self._elector = LeaderElector(GatedKube(self._kube, gate), self._boundary.clock, identity)
             gate.may_act = lambda: elector.is_leader
 
     def _leads(self, elector: LeaderElector) -> bool:

@@ -10,7 +10,8 @@ __all__ = ["consolidation_saves", "launches_are_bounded"]
 
 _CENT_FRACTION = 1e-9
 SPARE_CLAIMS = 40
-"""Each claim that is refused for want of capacity teaches a few offerings that cannot be had."""
+LESSONS = 240
+"""Each claim that is refused for want of capacity teaches a few offerings that cannot be had: those that were tried."""
 SPARE_MACHINES = 8
 
 
@@ -39,9 +40,15 @@ def launches_are_bounded(facts: Facts, call: Call) -> Findings:
     """In ten minutes no more machines are launched than twice the pods there are, and a few; nor very many more claims made."""
     if call.verb != "create" or call.kind not in (None, kinds.NODE_CLAIM):
         return
-    what, spare = ("machines", SPARE_MACHINES) if call.is_of_cloud else ("nodeclaims", SPARE_CLAIMS)
+    what, spare = ("machines", SPARE_MACHINES) if call.is_of_cloud else ("nodeclaims", _spare_claims(facts))
     if call.is_of_cloud and facts.count_by_span("launched", call.result.provider_id) > 1:
         return  # the same machine again, after a crash
     made, pods = facts.count_by_span(what), len(facts.objects(kinds.POD))
     if made > spare + 2 * pods:
         yield what, f"{made} were made within ten minutes for {pods} pods"
+
+
+def _spare_claims(facts: Facts) -> int:
+    """As many as it takes to learn that nothing is to be had, where few offerings are tried at a time."""
+    tries = facts.cloud.weather.tries
+    return max(SPARE_CLAIMS, LESSONS // tries) if tries else SPARE_CLAIMS

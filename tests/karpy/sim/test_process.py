@@ -115,7 +115,7 @@ def test_of_several_one_acts_and_the_others_stand_by() -> None:
 
 
 def test_when_the_leader_is_gone_another_takes_over() -> None:
-    world = World(actors=False, faults=Faults.parse("deposed@5"))
+    world = World(actors=False, faults=Faults.parse("deposed@3"))
     world.start(copying, "copier", replicas=2)
     world.run(1)
     first = holder(world)
