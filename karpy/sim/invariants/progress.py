@@ -17,13 +17,15 @@ from karpy.state.catalogs import with_catalog
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import NodeView, Snapshot
 
-__all__ = ["pods_run", "state_is_current"]
+__all__ = ["lives_bring_progress", "pods_run", "state_is_current"]
 
 PLACED_S = 300.0
 """A machine is planned for within ten seconds, and has joined within two minutes."""
 JOINS_S = 900.0 + 60.0
 """A machine that never joins is given up after a quarter of an hour."""
 RESTED_S = 60.0
+IDLE_LIVES = 8
+"""So many lives may end before they got to anything."""
 
 
 def pods_run(facts: Facts) -> Findings:
@@ -75,6 +77,18 @@ def _as_listed(facts: Facts, clouds: Clouds, only: Iterable[Any] = ClusterState.
         {"apiVersion": kind.api_version, "kind": kind.kind, **obj} for kind in wanted for obj in facts.objects(kind)
     )
     return ClusterState.of(objects, clouds.kinds)
+
+
+def lives_bring_progress(facts: Facts) -> Findings:
+    """A process that dies again and again while pods wait gets a little further in each few of its lives."""
+    waiting = [pod for pod in facts.objects(kinds.POD) if _waits(pod)]
+    for process in facts.processes:
+        idle = facts.idle_lives(process.name, process.lives)
+        if waiting and idle > IDLE_LIVES:
+            yield (
+                process.name,
+                f"started {idle} times without a machine more or a pod less that waits ({len(waiting)} do)",
+            )
 
 
 def state_is_current(facts: Facts) -> Findings:

@@ -9,12 +9,13 @@ from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.meta import decode
 from karpy.objects.nodeclaim import DISRUPTION_REASON, INITIALIZED
-from karpy.objects.nodepool import NodePool
+from karpy.objects.nodepool import Budget, NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodDisruptionBudget
 from karpy.resources import NODES, Resources, total
 from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of
 from karpy.sim.trace import Call
+from karpy.sim.workloads.cron import Schedule
 
 __all__ = ["budgets_hold", "limits_hold", "pods_are_not_disturbed"]
 
@@ -103,19 +104,28 @@ def budgets_hold(facts: Facts, call: Call) -> Findings:
         each for each in facts.objects(kinds.NODE_CLAIM) if pool_of(each) == name and condition(each, INITIALIZED)
     ]
     going = [each for each in members if "deletionTimestamp" in each["metadata"] and condition(each, DISRUPTION_REASON)]
-    allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members))
+    allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members), facts.now)
     if len(going) > allowed:
         yield f"nodepools/{name}", f"{len(going)} of {len(members)} nodes go at once, allowed are {allowed:.0f}"
 
 
-def _allowed(pool: NodePool, reason: str, nodes: int) -> float:
-    """By the budgets that always hold; those with a schedule can only allow less."""
+def _allowed(pool: NodePool, reason: str, nodes: int, now: float) -> float:
+    """By the budgets that hold now."""
     counts = [
         math.ceil(int(budget.nodes[:-1]) * nodes / 100) if budget.nodes.endswith("%") else int(budget.nodes)
         for budget in pool.budgets
-        if not budget.schedule and (budget.reasons is None or reason in budget.reasons)
+        if _holds(budget, now) and (budget.reasons is None or reason in budget.reasons)
     ]
     return min(counts, default=math.inf)
+
+
+def _holds(budget: Budget, now: float) -> bool:
+    """Whether the budget is in force: schedules are in UTC, wherever anybody's clock stands."""
+    if budget.schedule is None:
+        return True
+    since = now - (budget.duration_s or 0.0)
+    began = Schedule.parse(budget.schedule).next_after(since)
+    return began is not None and began <= now
 
 
 def _key(obj: RawObject) -> tuple[str, str]:
