@@ -26,6 +26,7 @@ __all__ = ["Facts", "Move", "Violation", "pool_of"]
 
 _WISHES = (
     kinds.NODE_POOL,
+    kinds.PROVISIONER,
     kinds.DEPLOYMENT,
     kinds.STATEFUL_SET,
     kinds.DAEMON_SET,

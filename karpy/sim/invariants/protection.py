@@ -67,8 +67,7 @@ def limits_hold(facts: Facts, call: Call) -> Findings:
     if not (call.is_of_cloud and call.verb == "create"):
         return
     name = facts.pool_of_claim.get(call.name, "")
-    raw = facts.named(kinds.NODE_POOL).get(name)
-    limits = Resources.parse(raw["spec"].get("limits") or {}) if raw is not None else Resources()
+    limits = _limits(facts, name)
     if not limits:
         return
     leaving = {claim["metadata"]["name"] for claim in facts.objects(kinds.NODE_CLAIM) if _is_leaving(claim)}
@@ -82,6 +81,15 @@ def limits_hold(facts: Facts, call: Call) -> Findings:
     for resource in held.exceeds(limits):
         found, limit = (each.to_dict()[resource] for each in (held, limits))
         yield f"nodepools/{name}", f"has {found} of {resource}, its limit is {limit}"
+
+
+def _limits(facts: Facts, pool: str) -> Resources:
+    """Of a pool of any generation."""
+    raw = facts.named(kinds.NODE_POOL).get(pool)
+    if raw is not None:
+        return Resources.parse(raw["spec"].get("limits") or {})
+    old = facts.named(kinds.PROVISIONER).get(pool)
+    return Resources.parse((old["spec"].get("limits") or {}).get("resources") or {}) if old is not None else Resources()
 
 
 def _is_leaving(claim: RawObject) -> bool:
