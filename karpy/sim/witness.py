@@ -88,6 +88,7 @@ class Witness:
             self.facts.note_move(who, decision)
 
     def _before(self, call: Call) -> None:
+        self.facts.calls[call.who] += 1
         if call.is_of_cloud and call.verb == "delete":
             self.facts.note_ending(call.name)
         for invariant in BEFORE_CALLS:

@@ -24,6 +24,8 @@ from karpy.sim.process import Process
 __all__ = ["Facts", "Move", "Violation", "pool_of"]
 
 
+_LIFE_CALLS = 60
+"""So many calls a process makes to list everything, and to begin with its work."""
 _WISHES = (
     kinds.NODE_POOL,
     kinds.PROVISIONER,
@@ -75,12 +77,14 @@ class Facts:
         """What is counted by the minute."""
         self.span: Counter[Hashable] = Counter()
         """What is counted by spans of ten minutes."""
+        self.calls: Counter[str] = Counter()
+        """Of each process."""
         self.alike: Counter[Hashable] = Counter()
         """What is counted while users want the same and no machine is lost."""
         self._alike: tuple[int, tuple[Any, ...]] = (0, ())
         self._most_nodes = 0
         self._misfortunes = 0
-        self._reached: dict[str, tuple[tuple[int, int], int]] = {}
+        self._reached: dict[str, tuple[tuple[int, int], int, int]] = {}
         self._ended: set[str] = set()
         self._minute = self._span = -1
         self._lasting: dict[Hashable, tuple[float, int]] = {}
@@ -178,14 +182,15 @@ class Facts:
                 yield kind.kind, meta.get("namespace", ""), meta["name"], meta.get("generation", 0)
 
     def idle_lives(self, who: str, lives: int) -> int:
-        """How many lives of a process began since a machine was last launched or a pod last bound."""
+        """How many lives of a process began, each of them long enough to get to anything, since a machine was last launched or a
+        pod last bound."""
         running = sum(1 for pod in self.objects(kinds.POD) if pod["spec"].get("nodeName"))
-        reached = (len(self.pool_of_claim), running)
-        known, since = self._reached.get(who, ((-1, -1), lives))
+        reached, calls = (len(self.pool_of_claim), running), self.calls[who]
+        known, since, calls_then = self._reached.get(who, ((-1, -1), lives, calls))
         if reached != known:
-            since = lives
-        self._reached[who] = (reached, since)
-        return lives - since
+            since, calls_then = lives, calls
+        self._reached[who] = (reached, since, calls_then)
+        return min(lives - since, (calls - calls_then) // _LIFE_CALLS)
 
     def note_ending(self, provider_id: str) -> None:
         """A process is about to end a machine."""
