@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from karpy import labels
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.shared import Shared
-from karpy.errors import KubeError, NodeClaimNotFound
+from karpy.errors import InvalidObject, KubeError, NodeClaimNotFound
 from karpy.lifecycle.step import Drain
 from karpy.lifecycle.termination import drain, termination_patch
 from karpy.objects.kinds import NODE, POD
-from karpy.objects.meta import Condition
+from karpy.objects.meta import Condition, decode
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import DISRUPTION_REASON, DRAINED, INSTANCE_TERMINATING, NodeClaim
 from karpy.objects.pod import Pod
@@ -82,9 +83,18 @@ class NodeTermination:
             shared.kube.patch(NODE, node.name, patch)
             return DONE  # the watch brings the node back, tainted
         state = drain(shared.state.pods_on(node.name), now=shared.clock.now())
+        if state.is_done:
+            # What was heard may be a little old: a pod that was bound just before the taint came would end with its machine.
+            state = drain(self._pods_now_on(node), now=shared.clock.now())
         if not state.is_done:
             return self._drain(node, claim, state)
         return self._end_instance(node, claim)
+
+    def _pods_now_on(self, node: Node) -> Iterable[Pod]:
+        """As the API server has them at this moment. What cannot be read keeps no node, as in the state."""
+        for raw in self._shared.kube.list(POD, field_selector=f"spec.nodeName={node.name}").items:
+            with contextlib.suppress(InvalidObject):
+                yield decode(raw, Pod)
 
     def _is_orphan(self, node: Node, claim: NodeClaim | None) -> bool:
         """A node that is not ready and whose instance is gone: nobody would answer a drain."""
