@@ -84,6 +84,7 @@ class Facts:
         self._alike: tuple[int, tuple[Any, ...]] = (0, ())
         self._most_nodes = 0
         self._misfortunes = 0
+        self._looked_at: dict[tuple[str, str], Hashable] = {}
         self._reached: dict[str, tuple[tuple[int, int], int, int]] = {}
         self._ended: set[str] = set()
         self._minute = self._span = -1
@@ -191,6 +192,12 @@ class Facts:
             since, calls_then = lives, calls
         self._reached[who] = (reached, since, calls_then)
         return min(lives - since, (calls - calls_then) // _LIFE_CALLS)
+
+    def is_news(self, what: str, who: str, value: Hashable) -> bool:
+        """Whether this is not what was looked at the last time; asked by what takes long, and gives the same answer again."""
+        before = self._looked_at.get((what, who))
+        self._looked_at[what, who] = value
+        return before != value
 
     def note_ending(self, provider_id: str) -> None:
         """A process is about to end a machine."""

@@ -99,10 +99,13 @@ def state_is_current(facts: Facts) -> Findings:
         state = getattr(process.running, "state", None)
         if not isinstance(state, ClusterState):
             continue
+        snapshot = state.snapshot()
+        if not facts.is_news("state", process.name, (facts.last_written[0], process.lives, snapshot.version)):
+            continue
         clouds = Clouds((facts.cloud,))
         kinds_fed = process.running.kinds  # type: ignore[union-attr]
         fresh = _picture(_as_listed(facts, clouds, kinds_fed).snapshot())
-        known = _picture(state.snapshot())
+        known = _picture(snapshot)
         for key in sorted(fresh.keys() | known.keys()):
             if fresh.get(key) != known.get(key):
                 yield key, f"is {known.get(key, 'unknown')} to {process.name}, but {fresh.get(key, 'gone')}"

@@ -13,7 +13,7 @@ from karpy.objects.nodepool import Budget, NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodDisruptionBudget
 from karpy.resources import NODES, Resources, total
-from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of
+from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of, provider_id_of
 from karpy.sim.trace import Call
 from karpy.sim.workloads.cron import Schedule
 
@@ -111,10 +111,18 @@ def budgets_hold(facts: Facts, call: Call) -> Findings:
     members = [
         each for each in facts.objects(kinds.NODE_CLAIM) if pool_of(each) == name and condition(each, INITIALIZED)
     ]
-    going = [each for each in members if "deletionTimestamp" in each["metadata"] and condition(each, DISRUPTION_REASON)]
+    going = [each for each in members if _is_going(facts, each)]
     allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members), facts.now)
     if len(going) > allowed:
         yield f"nodepools/{name}", f"{len(going)} of {len(members)} nodes go at once, allowed are {allowed:.0f}"
+
+
+def _is_going(facts: Facts, claim: RawObject) -> bool:
+    """Whether it is being taken away. A claim that is left when its node and machine are gone keeps nobody from anything."""
+    if "deletionTimestamp" not in claim["metadata"] or not condition(claim, DISRUPTION_REASON):
+        return False
+    provider_id = provider_id_of(claim)
+    return facts.cloud.machine(provider_id) is not None or facts.node_of(provider_id) is not None
 
 
 def _allowed(pool: NodePool, reason: str, nodes: int, now: float) -> float:
