@@ -85,7 +85,7 @@ class Facts:
         self._most_nodes = 0
         self._misfortunes = 0
         self._looked_at: dict[tuple[str, str], Hashable] = {}
-        self._reached: dict[str, tuple[tuple[int, int], int, int]] = {}
+        self._reached: dict[str, tuple[tuple[int, int, bool], int, int]] = {}
         self._ended: set[str] = set()
         self._minute = self._span = -1
         self._lasting: dict[Hashable, tuple[float, int]] = {}
@@ -139,9 +139,13 @@ class Facts:
     @property
     def is_calm(self) -> bool:
         """Whether neither faults nor a cloud out of sorts are to be expected now."""
+        return self.is_clear and self.boundary.is_calm and all(process.is_up for process in self.processes)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the cloud is not out of sorts."""
         weather = self.cloud.weather
-        clear = weather.is_calm or (weather.lasts_s is not None and self.now - self._start >= weather.lasts_s)
-        return clear and self.boundary.is_calm and all(process.is_up for process in self.processes)
+        return weather.is_calm or (weather.lasts_s is not None and self.now - self._start >= weather.lasts_s)
 
     def lasting_s(self, *key: Hashable) -> float:
         """For how long something has been found in every sample; to be asked in each sample in which it is."""
@@ -184,11 +188,11 @@ class Facts:
 
     def idle_lives(self, who: str, lives: int) -> int:
         """How many lives of a process began, each of them long enough to get to anything, since a machine was last launched or a
-        pod last bound."""
+        pod last bound, or the cloud could not be blamed for it."""
         running = sum(1 for pod in self.objects(kinds.POD) if pod["spec"].get("nodeName"))
-        reached, calls = (len(self.pool_of_claim), running), self.calls[who]
-        known, since, calls_then = self._reached.get(who, ((-1, -1), lives, calls))
-        if reached != known:
+        reached, calls = (len(self.pool_of_claim), running, self.is_clear), self.calls[who]
+        known, since, calls_then = self._reached.get(who, ((-1, -1, False), lives, calls))
+        if reached != known or not self.is_clear:
             since, calls_then = lives, calls
         self._reached[who] = (reached, since, calls_then)
         return min(lives - since, (calls - calls_then) // _LIFE_CALLS)
