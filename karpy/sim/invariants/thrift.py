@@ -22,7 +22,7 @@ ABANDONED_S = 600.0
 
 def consolidation_saves(facts: Facts, call: Call) -> Findings:
     """What replaces nodes for their price costs less than they do."""
-    if not (call.is_of_cloud and call.verb == "create"):
+    if not (call.is_of_cloud and call.verb == "create") or _prices_move(facts):
         return
     for move in facts.moves:
         if call.name in move.replacements and move.command.reason is Reason.UNDERUTILIZED:
@@ -58,11 +58,17 @@ def replacements_come_first(facts: Facts, call: Call) -> Findings:
 
 def consolidation_rests(facts: Facts, call: Call) -> Findings:
     """While nobody wants anything else and no machine is lost, no more nodes are taken away than there were."""
-    if not _is_voluntary(facts, call) or facts.cloud.weather.price_walk or facts.cloud.weather.price_changes:
+    if not _is_voluntary(facts, call) or _prices_move(facts):
         return
     count, nodes = facts.count_while_alike("taken away", call.who)
     if count > nodes + SPARE_MOVES:
         yield call.who, f"took {count} nodes away since anything changed, when there were {nodes}"
+
+
+def _prices_move(facts: Facts) -> bool:
+    """Whether what is charged may be another price than the one that is listed: nobody can be blamed for that."""
+    weather = facts.cloud.weather
+    return weather.price_walk is not None or bool(weather.price_changes)
 
 
 def _is_voluntary(facts: Facts, call: Call) -> bool:
