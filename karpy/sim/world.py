@@ -72,7 +72,7 @@ class World:
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)
         self.actors = self._populate(heartbeats=heartbeats) if actors else ()
-        self.boundary = Boundary(self.clock, faults or Faults())
+        self.boundary = Boundary(self.clock, faults or Faults(), pass_time=self.run)
         self.processes: list[Process] = []
         self._witness: Witness | None = None
 
