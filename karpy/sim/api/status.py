@@ -160,10 +160,10 @@ def unsupported_media_type(message: str = "415: Unsupported Media Type") -> Kube
     return KubeError(message, code=415, reason="UnsupportedMediaType")
 
 
-def method_not_allowed() -> KubeError:
-    return KubeError(
-        "the server does not allow this method on the requested resource", code=405, reason="MethodNotAllowed"
-    )
+def method_not_allowed(
+    message: str = "the server does not allow this method on the requested resource",
+) -> KubeError:
+    return KubeError(message, code=405, reason="MethodNotAllowed")
 
 
 def gone(message: str) -> KubeError:

@@ -78,6 +78,8 @@ class Writes:
         Raises:
             KubeError: 409 it exists, 404 its namespace does not, 422 it breaks a rule, 400 it cannot be read.
         """
+        if resource.custom:
+            self._check_open(resource)
         sent = obj.get("metadata") or {}
         if sent.get("resourceVersion"):
             raise status.bad_request("resourceVersion should not be set on objects to be created")
@@ -105,6 +107,13 @@ class Writes:
         record = self._store.put(collection, new, None)
         self._defined(collection, record)
         return record
+
+    def _check_open(self, resource: Resource) -> None:
+        """Refuse new objects of a definition that is going."""
+        definitions = self._store.existing(_DEFINITIONS)
+        record = definitions.get("", resource.qualified) if definitions is not None else None
+        if record is not None and "deletionTimestamp" in record.object["metadata"]:
+            raise status.method_not_allowed("create not allowed while custom resource definition is terminating")
 
     def _new_metadata(self, resource: Resource, sent: Body, namespace: str) -> Object:
         meta: Object = {}
