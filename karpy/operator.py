@@ -17,6 +17,7 @@ from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
+from karpy.controllers.garbage import GarbageCollection
 from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.controllers.nodeclass import NodeClassStatusWriter
 from karpy.controllers.nodeoverlay import OverlayStatus
@@ -86,6 +87,7 @@ class Operator:
             Provisioner(shared),
             NodeClaimLifecycle(shared),
             PodEvents(shared),
+            GarbageCollection(shared),
             NodeTermination(shared),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),

@@ -36,6 +36,8 @@ __all__ = ["NodeClaimLifecycle"]
 
 _DELETE_RETRY_S = 5.0
 _MESSAGE_LENGTH = 300
+_SHOWN_S = 20.0
+"""Clouds show what they launched by then; before, they may deny that there is such a machine."""
 
 
 class NodeClaimLifecycle:
@@ -186,7 +188,8 @@ class NodeClaimLifecycle:
             try:
                 provider.delete(provider_id)
             except NodeClaimNotFound:
-                pass
+                if self._is_fresh(claim):
+                    return Result(_DELETE_RETRY_S)
             else:
                 self._shared.set_condition(claim, Condition(INSTANCE_TERMINATING, "True", INSTANCE_TERMINATING, ""))
                 return Result(_DELETE_RETRY_S)
@@ -195,6 +198,11 @@ class NodeClaimLifecycle:
         shared.kube.patch(NODE_CLAIM, claim.name, patch)
         shared.log.info("deleted nodeclaim", NodeClaim=claim.name, provider_id=provider_id)
         return DONE
+
+    def _is_fresh(self, claim: NodeClaim) -> bool:
+        """Whether its machine was launched so lately that the cloud may not show it yet: gone is believed only later."""
+        launched = claim.condition(LAUNCHED)
+        return launched is not None and launched.is_true and self._shared.clock.now() < launched.since + _SHOWN_S
 
     def _forgotten_instance(self, claim: NodeClaim, provider: CloudProvider) -> str:
         """An instance whose launch was never written down, because karpy stopped in between."""

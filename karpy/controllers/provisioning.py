@@ -13,16 +13,19 @@ from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
 from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta, decode
+from karpy.objects.nodeclaim import REGISTERED
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.scheduling.configured import solve_as_set
 from karpy.scheduling.plan import Launch, RefusalKind, Unschedulable
 from karpy.state.catalogs import with_catalog
-from karpy.state.snapshot import Snapshot
+from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["Provisioner"]
 
 _RETRY_S = 10.0
+_INITIALIZES_S = 180.0
+"""Machines that joined are ready for pods by then."""
 
 
 @attrs.define
@@ -81,12 +84,16 @@ class Provisioner:
         return Result(requeue_after_s=self._headroom.left_s(self._shared.clock.now()) or _RETRY_S)
 
     def _is_held(self, pod: Pod, snapshot: Snapshot) -> bool:
-        """Whether a machine that was planned for the pod is still coming up, or so fresh that it may not have seen it."""
+        """Whether a machine that was planned for the pod is still coming up, or so fresh that it may not have seen it.
+
+        One that joined long ago and is still not ready may never be: the pod is looked at again.
+        """
         claim = snapshot.assignments.get(pod.metadata.uid)
         view = snapshot.machine(claim) if claim is not None else None
         if view is None or view.is_leaving:
             return False
-        return not view.is_initialized or view.nominated_until > self._shared.clock.now()
+        now = self._shared.clock.now()
+        return view.nominated_until > now or _is_coming_up(view, now)
 
     def _until_complete(self, uids: set[str]) -> float:
         """Seconds until the batch may be closed: idle for a while, or open for long enough."""
@@ -169,6 +176,13 @@ class Provisioner:
             self._shared.recorder.normal(
                 kinds.POD, pods[key].metadata, "Nominated", f"Pod should schedule on: {target}"
             )
+
+
+def _is_coming_up(view: NodeView, now: float) -> bool:
+    joined = view.claim.condition(REGISTERED) if view.claim is not None else None
+    if view.is_initialized or joined is None or not joined.is_true:
+        return not view.is_initialized
+    return now < joined.since + _INITIALIZES_S
 
 
 def _when_given_up(event: WatchEvent) -> tuple[Request, ...]:

@@ -31,6 +31,8 @@ class Reflector:
     ) -> None:
         self.kind = kind
         self.objects: dict[tuple[str, str], RawObject] = {}
+        self.has_listed = False
+        """Whether `objects` has been complete at least once."""
         self._client = client
         self._sink = sink
         self._listed = listed
@@ -60,6 +62,7 @@ class Reflector:
     def _list(self) -> int:
         listed = self._client.list(self.kind)
         self._watch = self._client.watch(self.kind, listed.resource_version)
+        self.has_listed = True
         fresh = {_key(obj): obj for obj in listed.items}
         events = [
             WatchEvent(EventType.DELETED, self.kind, self.objects[key]) for key in self.objects if key not in fresh

@@ -1,50 +1,40 @@
 """`SimCloud`: a cloud that exists only here, as a `karpy.cloud.provider.CloudProvider`.
 
-It sells what cloud models describe, keeps machines in memory, and can be told to run short, to change prices, to fail launches
-and to send machines that never join. Like a real provider it learns of a shortage by being refused, and remembers that for a
-while; what it is short of and what it knows of are two things.
+It sells what cloud models describe, keeps machines in memory, and does to its customers what its `Weather` says. Like a real
+provider it learns of a shortage by being refused, and remembers that for a while; what it is short of and what it knows of are two
+things, and so are what a machine costs and what the price list says.
 """
 
 from __future__ import annotations
 
-import math
-import random
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-import attrs
-
-from karpy import labels
 from karpy.clock import Clock
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Price, as_bought, is_price, offerings_for
+from karpy.cloud.instancetype import InstanceType, InstanceTypes, Price
 from karpy.cloud.model import CloudModel, load_models
 from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext, RawNodeClass
-from karpy.errors import InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady, ProviderError
+from karpy.errors import NodeClaimNotFound, NodeClassNotReady, ProviderError
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
+from karpy.sim.datacenter import Listener
+from karpy.sim.fleet import FleetAnswer
 from karpy.sim.generic import GenericModel
-from karpy.sim.machines import Bill, Machine, Machines, OfferingKey
-from karpy.sim.market import Market
-from karpy.taints import UNREGISTERED, merge_taints
+from karpy.sim.machines import Machine
+from karpy.sim.mishaps import NOTICE_S, MishapKind
+from karpy.sim.notices import Notice
+from karpy.sim.region import Region
+from karpy.sim.terse import kind_of
+from karpy.sim.throttles import CloudCall
+from karpy.sim.timing import Timing
+from karpy.sim.weather import Weather, Where
 
 __all__ = ["SimCloud", "Timing", "create_provider"]
-
-Listener = Callable[[Machine], None]
-
-
-@attrs.frozen
-class Timing:
-    """Ranges of seconds from which delays are drawn."""
-
-    boot: tuple[float, float] = (25.0, 45.0)
-    """From launch until the Node appears."""
-    ready: tuple[float, float] = (4.0, 9.0)
-    """From there until it is ready."""
-    terminate: tuple[float, float] = (6.0, 14.0)
-    """From the request until the machine is gone."""
 
 
 class SimCloud:
@@ -53,21 +43,21 @@ class SimCloud:
     name = "sim"
 
     def __init__(
-        self, models: Sequence[CloudModel], clock: Clock, seed: int = 0, *, timing: Timing | None = None
+        self,
+        models: Sequence[CloudModel],
+        clock: Clock,
+        seed: int = 0,
+        *,
+        timing: Timing | None = None,
+        weather: Weather | None = None,
     ) -> None:
+        self.weather = weather or Weather.calm()
         self._models = tuple(models)
         self._model_of = {(kind.group, kind.kind): model for model in models for kind in model.node_classes}
         self._clock = clock
-        self._random = random.Random(f"cloud/{seed}")
-        self._timing = timing or Timing()
-        self._machines = Machines()
-        self._bill = Bill(clock.now())
         self._lock = threading.RLock()
-        self._listeners: list[Listener] = []
+        self._region = Region(self._models, self.weather, timing or Timing(), seed, began=clock.now())
         self._failures: list[ProviderError] = []
-        self._stillborn = 0
-        self.market = Market({model.name: model.instance_types for model in models})
-        self.launches = 0
 
     # CloudProvider
 
@@ -85,14 +75,14 @@ class SimCloud:
     def instance_types(self, pool: NodePool, node_class: RawNodeClass) -> InstanceTypes:
         """The catalog of the model that serves the node class; the same object until a price or an availability changes."""
         del pool
-        with self._lock:
-            return self.market.catalog(self._model(node_class).name, self._clock.now())
+        with self._moment() as now:
+            return self._region.shop.catalog(self._model(node_class), self._region.since_began(now))
 
     def create(self, claim: NodeClaim, node_class: RawNodeClass, choices: Sequence[InstanceType]) -> Instance:
         """Launch the cheapest offering that there is; a second call for the same claim answers the same machine."""
-        with self._lock:
-            now = self._clock.now()
-            known = self._machines.of_claim(claim.name, now)
+        with self._moment() as now:
+            self._region.limiter.admit(CloudCall.CREATE, now)
+            known = self._region.datacenter.machines.of_claim(claim.name, now)
             if known is not None:
                 return known.instance()
             model = self._model(node_class)
@@ -101,30 +91,26 @@ class SimCloud:
                 raise NodeClassNotReady(status.message or status.reason)
             if self._failures:
                 raise self._failures.pop(0)
-            machine = self._launch(model, claim, *self._buy(claim, choices))
-        self._tell(machine)
-        return machine.instance()
+            return self._region.order(model, claim, choices, now).instance()
 
     def delete(self, provider_id: str) -> None:
         """Begin to terminate; from some seconds later on the machine is not found."""
-        with self._lock:
-            machine = self._find(provider_id)
-            if machine.terminating_since is not None:
-                return
-            now = self._clock.now()
-            machine.terminating_since = now
-            machine.gone_at = now + self._draw(self._timing.terminate)
-            self._bill.change(-machine.price, now)
-        self._tell(machine)
+        with self._moment() as now:
+            self._region.limiter.admit(CloudCall.DELETE, now)
+            machine, _ = self._seen(provider_id, now)
+            self._region.datacenter.end(machine, now)
 
     def get(self, provider_id: str) -> Instance:
-        with self._lock:
-            return self._find(provider_id).instance()
+        with self._moment() as now:
+            self._region.limiter.admit(CloudCall.GET, now)
+            return self._seen(provider_id, now)[1]
 
     def list(self) -> Sequence[Instance]:
-        with self._lock:
-            self._machines.prune(self._clock.now())
-            return tuple(machine.instance() for machine in self._machines)
+        with self._moment() as now:
+            self._region.limiter.admit(CloudCall.LIST, now)
+            machines = self._region.datacenter.machines
+            machines.prune(now)
+            return tuple(seen for machine in machines if (seen := machine.seen(now)) is not None)
 
     def drift_reason(self, claim: NodeClaim, pool: NodePool, node_class: RawNodeClass) -> str | None:
         """None: nothing here drifts."""
@@ -145,28 +131,36 @@ class SimCloud:
             model = self._models[0]
         return Requirements() if model is None else model.default_requirements(pool)
 
-    # What a scenario can do to it
+    # Notices
+
+    def messages(self, most: int = 10) -> Sequence[Notice]:
+        """What the cloud has to say of machines (see `karpy.sim.notices`). What is not acknowledged comes again."""
+        with self._moment() as now:
+            return self._region.notices.receive(now, most)
+
+    def acknowledge(self, notice: Notice) -> None:
+        with self._lock:
+            self._region.notices.acknowledge(notice)
+
+    # What a scenario can do to it at any time, beside its weather
 
     def sell_out(self, instance_type: str = "", zone: str = "", capacity_type: str = "") -> None:
-        """Have nothing left of these offerings; what is not named stands for all."""
+        """Have nothing left of these offerings, which are named as in `Where`."""
         with self._lock:
-            self.market.sell_out((instance_type, zone, capacity_type))
+            self._region.shop.stock.sell_out(Where(instance_type, zone, capacity_type))
 
     def restock(self, instance_type: str = "", zone: str = "", capacity_type: str = "") -> None:
         """End the shortage that was begun with just these words."""
         with self._lock:
-            self.market.restock((instance_type, zone, capacity_type))
+            self._region.shop.stock.restock(Where(instance_type, zone, capacity_type))
 
     def set_price(self, instance_type: str, zone: str, capacity_type: str, price: Price) -> None:
-        """From now on an offering costs so much; machines that run already pay it too."""
-        with self._lock:
-            key = (instance_type, zone, capacity_type)
-            self.market.set_price(key, price)
-            for machine in self._machines:
-                if machine.offering_key == key and machine.terminating_since is None:
-                    billed = price if is_price(price) else 0.0
-                    self._bill.change(billed - machine.price, self._clock.now())
-                    machine.price = billed
+        """From now on an offering costs so much; machines that run already pay it too.
+
+        What is no price is a hole in the list: what is charged stays as it was.
+        """
+        with self._moment() as now:
+            self._region.set_price((instance_type, zone, capacity_type), price, now)
 
     def fail_launches(self, *errors: ProviderError) -> None:
         """Answer the next launches with these errors, one each."""
@@ -176,72 +170,99 @@ class SimCloud:
     def launch_stillborn(self, count: int = 1) -> None:
         """The next ``count`` machines run, and cost, but never join the cluster."""
         with self._lock:
-            self._stillborn += count
+            self._region.stillborn += count
 
     def add_machine(self, instance_type: str, zone: str, node_class: RawNodeClass, name: str = "") -> Instance:
         """Launch an on-demand machine that no claim asked for, like one of a managed node group; ``name`` is its node's."""
-        with self._lock:
-            model = self._model(node_class)
-            catalog = self.market.catalog(model.name, self._clock.now())
-            choice = next(each for each in catalog if each.name == instance_type)
-            offering = next(
-                each for each in choice.offerings if (each.zone, each.capacity_type) == (zone, labels.ON_DEMAND)
-            )
-            machine = self._launch(model, NodeClaim(name=""), choice, offering)
-            machine.taints = ()
-            machine.node_name = name or machine.node_name or f"node-{machine.serial}"
-        self._tell(machine)
-        return machine.instance()
+        with self._moment() as now:
+            return self._region.add(self._model(node_class), instance_type, zone, name, now).instance()
+
+    def befall(self, provider_id: str, kind: MishapKind | str, for_s: float = NOTICE_S) -> None:
+        """Let something happen to a machine now. Of what cannot happen to it nothing comes: only spot is interrupted."""
+        with self._moment() as now:
+            self._region.datacenter.befall(self._find(provider_id, now), kind_of(MishapKind, kind), now, for_s)
 
     def kill(self, provider_id: str) -> None:
         """The machine's kubelet falls silent; the machine itself stays."""
-        with self._lock:
-            machine = self._find(provider_id)
-            machine.is_dead = True
-        self._tell(machine)
+        self.befall(provider_id, MishapKind.DEATH)
 
     def vanish(self, provider_id: str) -> None:
         """The machine is gone at once, without anyone having asked."""
-        with self._lock:
-            machine = self._find(provider_id)
-            now = self._clock.now()
-            if machine.terminating_since is None:
-                self._bill.change(-machine.price, now)
-                machine.terminating_since = now
-            machine.gone_at = now
-        self._tell(machine)
+        self.befall(provider_id, MishapKind.VANISHING)
+
+    def clear_up(self) -> None:
+        """From now on the weather is calm. What was announced still comes, and prices keep moving."""
+        with self._moment():
+            self._region.clear_up()
+
+    # Who listens
 
     def subscribe(self, listener: Listener) -> None:
-        """Call ``listener`` whenever a machine is launched, begins to terminate, dies or vanishes."""
-        self._listeners.append(listener)
+        """CloudCall ``listener`` whenever a machine is launched, begins to terminate, dies, is stopped or vanishes."""
+        self._region.datacenter.subscribe(listener)
+
+    def on_plan(self, listener: Callable[[float], None]) -> None:
+        """CloudCall ``listener`` with every time at which something will happen by itself; `catch_up` lets it happen."""
+        self._region.agenda.on_plan(listener)
+
+    def catch_up(self) -> float | None:
+        """Let happen what is due by now. Returns when there will be more."""
+        with self._moment():
+            return self._region.agenda.next_time()
 
     # What can be asked of it
 
     @property
+    def launches(self) -> int:
+        """How many machines were ever launched."""
+        return self._region.launches
+
+    @property
+    def answers(self) -> Sequence[FleetAnswer]:
+        """What came of the last orders: what was bought, and which offerings were tried and refused before."""
+        return tuple(self._region.answers)
+
+    @property
     def machines(self) -> tuple[Machine, ...]:
         """All machines that exist, in the order of their launch."""
-        with self._lock:
-            self._machines.prune(self._clock.now())
-            return tuple(self._machines)
+        with self._moment() as now:
+            machines = self._region.datacenter.machines
+            machines.prune(now)
+            return tuple(machine for machine in machines if not machine.is_gone(now))
 
     def machine(self, provider_id: str) -> Machine | None:
-        with self._lock:
-            return self._machines.get(provider_id, self._clock.now())
+        """The machine as it is, whatever the API tells of it; None when it does not exist."""
+        with self._moment() as now:
+            return self._region.datacenter.machines.get(provider_id, now)
 
     def cost_per_hour(self) -> Price:
-        with self._lock:
-            return self._bill.per_hour
+        with self._moment():
+            return self._region.datacenter.bill.per_hour
 
     def cost(self, until: float | None = None) -> float:
         """Dollars spent until now, or until a later time if nothing changes."""
-        with self._lock:
-            return self._bill.total(self._clock.now() if until is None else until)
+        with self._moment() as now:
+            return self._region.datacenter.bill.total(now if until is None else until)
+
+    @property
+    def calls(self) -> Counter[str]:
+        """How often each call was made."""
+        return self._region.limiter.calls
+
+    @property
+    def throttled(self) -> Counter[str]:
+        """How often each call was refused for want of a token."""
+        return self._region.limiter.refused
 
     # Inside
 
-    def _tell(self, machine: Machine) -> None:
-        for listener in self._listeners:
-            listener(machine)
+    @contextmanager
+    def _moment(self) -> Iterator[float]:
+        """The time, with nobody else at it, and what should have happened by now has."""
+        with self._lock:
+            now = self._clock.now()
+            self._region.agenda.catch_up(now)
+            yield now
 
     def _model(self, node_class: RawNodeClass) -> CloudModel:
         group, kind = str(node_class.get("apiVersion", "")).rpartition("/")[0], str(node_class.get("kind", ""))
@@ -250,59 +271,18 @@ class SimCloud:
             raise NodeClassNotReady(f"no cloud here knows node classes of kind {kind!r} in group {group!r}")
         return model
 
-    def _find(self, provider_id: str) -> Machine:
-        machine = self._machines.get(provider_id, self._clock.now())
+    def _seen(self, provider_id: str, now: float) -> tuple[Machine, Instance]:
+        """A machine, and what the API tells of it."""
+        machine = self._region.datacenter.machines.remembered(provider_id, now)
+        seen = None if machine is None else machine.seen(now)
+        if machine is None or seen is None:
+            raise NodeClaimNotFound(f"no machine {provider_id}")
+        return machine, seen
+
+    def _find(self, provider_id: str, now: float) -> Machine:
+        machine = self._region.datacenter.machines.get(provider_id, now)
         if machine is None:
             raise NodeClaimNotFound(f"no machine {provider_id}")
-        return machine
-
-    def _draw(self, span: tuple[float, float]) -> float:
-        return round(self._random.uniform(*span), 3)
-
-    def _buy(self, claim: NodeClaim, choices: Sequence[InstanceType]) -> tuple[InstanceType, Offering]:
-        """The cheapest offering that is in stock. Those that were not are remembered as unavailable."""
-        wanted = claim.requirements
-        offers = [
-            (offering.sort_price, choice.name, offering.zone, offering.capacity_type, choice, offering)
-            for choice in choices
-            for offering in offerings_for(choice, wanted)
-        ]
-        refused = []
-        for *_, choice, offering in sorted(offers, key=lambda offer: offer[:4]):
-            key: OfferingKey = (choice.name, offering.zone, offering.capacity_type)
-            if self.market.is_in_stock(key):
-                return choice, offering
-            self.market.remember_shortage(key, self._clock.now())
-            refused.append(offering)
-        tried = f"{len(refused)} of {len(offers)} offerings were tried" if offers else "no offering is compatible"
-        raise InsufficientCapacity(f"insufficient capacity: {tried}", refused)
-
-    def _launch(self, model: CloudModel, claim: NodeClaim, choice: InstanceType, offering: Offering) -> Machine:
-        now = self._clock.now()
-        self.launches += 1
-        serial = self.launches
-        joins_at = now + self._draw(self._timing.boot)
-        ready_at = joins_at + self._draw(self._timing.ready)
-        if self._stillborn:
-            self._stillborn -= 1
-            joins_at = ready_at = math.inf
-        machine = Machine(
-            serial=serial,
-            provider_id=model.provider_id(serial, offering.zone, claim.name),
-            node_name=model.node_name(serial, claim.name),
-            claim=claim.name,
-            instance_type=as_bought(choice, offering),
-            offering=offering,
-            labels={**choice.requirements.labels(), **offering.requirements.labels()},
-            taints=merge_taints(merge_taints(claim.taints, claim.startup_taints), (UNREGISTERED,)),
-            price=self.market.price(model.name, (choice.name, offering.zone, offering.capacity_type)),
-            created=now,
-            joins_at=joins_at,
-            ready_at=ready_at,
-            image_id="sim-image",
-        )
-        self._machines.add(machine)
-        self._bill.change(machine.price, now)
         return machine
 
 

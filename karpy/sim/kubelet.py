@@ -1,12 +1,13 @@
-"""The kubelets of the simulated machines: they register nodes, keep their leases, and start and stop pods.
+"""The kubelets of the simulated machines: they register nodes and keep their leases (`karpy.sim.podagents` starts the pods).
 
-One controller stands for all of them. It knows the machines from the cloud and everything else from the API. Delays are drawn
-from the objects' uids, so a restarted kubelet would do the same at the same time.
+What goes wrong with a machine is written on it (`karpy.sim.machines.Machine`): it may never join, have less memory than promised,
+show its devices late, die and come back. One controller stands for all kubelets. It knows the machines from the cloud and
+everything else from the API.
 """
 
 from __future__ import annotations
 
-import random
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,16 +16,21 @@ import attrs
 from karpy.clock import Clock
 from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.errors import KubeError
-from karpy.kube.client import KubeClient, PatchType, RawObject
+from karpy.kube.client import KubeClient, PatchType
 from karpy.objects import kinds
-from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.sim import podlife
-from karpy.sim.cache import ClusterCache
 from karpy.sim.machines import Machine
-from karpy.sim.nodes import SILENT_RENEWAL, address_of, lease_of, node_conditions, node_of, renew_time
+from karpy.sim.nodes import (
+    SILENT_RENEWAL,
+    lease_of,
+    next_resource_at,
+    node_conditions,
+    node_of,
+    node_resources,
+    renew_time,
+)
 from karpy.sim.recorder import NORMAL, Recorder
 
-__all__ = ["Kubelets", "PodAgents"]
+__all__ = ["Kubelets"]
 
 LEASES = "kube-node-lease"
 HEARTBEAT_S = 10.0
@@ -37,6 +43,9 @@ class _Seat:
     machine: Machine
     is_registered: bool = False
     is_ready: bool = False
+    beats_at: float = 0.0
+    shown: Mapping[str, Any] = attrs.field(factory=dict)
+    """The resources that it has reported."""
 
 
 class Kubelets:
@@ -80,19 +89,57 @@ class Kubelets:
             return DONE
         now = self._clock.now()
         machine = seat.machine
+        if machine.dies_at is not None and machine.dies_at <= now and not _has_returned(machine, now):
+            machine.is_dead = True
         if not machine.runs_kubelet:
             self._fall_silent(seat, now)
             del self._seats[request.name]
+            return self._await_return(machine, now)
+        if not machine.joins:
             return DONE
+        times = self._advance(seat, now)
+        if machine.dies_at is not None:
+            times.append(machine.dies_at)
+        return _at(min((time for time in times if time > now), default=math.inf), now)
+
+    def _advance(self, seat: _Seat, now: float) -> list[float]:
+        """Do what is due; answers when something is due next."""
+        machine = seat.machine
         if now < machine.joins_at:
-            return _at(machine.joins_at, now)
+            return [machine.joins_at]
         if not seat.is_registered:
             self._register(seat, now)
+        times = self._show_resources(seat, now)
         if now < machine.ready_at:
-            return _at(machine.ready_at, now)
+            return [*times, machine.ready_at]
         if not seat.is_ready:
             self._turn_ready(seat, now)
-        return self._beat(seat, now) if self._heartbeats else DONE
+        if self._heartbeats:
+            times.append(self._beat(seat, now))
+        return times
+
+    def _await_return(self, machine: Machine, now: float) -> Result:
+        """A kubelet that will answer again keeps its seat, as one that has just been started."""
+        if not machine.is_dead or machine.returns_at is None or machine.terminating_since is not None:
+            return DONE
+        if machine.returns_at > now:
+            self._seats[machine.node_name] = _Seat(machine)
+            return _at(machine.returns_at, now)
+        machine.is_dead = False
+        seat = self._seats[machine.node_name] = _Seat(machine)
+        return _at(min((time for time in self._advance(seat, now) if time > now), default=math.inf), now)
+
+    def _show_resources(self, seat: _Seat, now: float) -> list[float]:
+        """Report devices that have appeared since."""
+        machine = seat.machine
+        if not machine.late_resources_s:
+            return []
+        after = next_resource_at(machine, now)
+        shown = node_resources(machine, now)
+        if shown != seat.shown:
+            self._patch_node(machine.node_name, {"status": shown})
+            seat.shown = shown
+        return [] if after is None else [after]
 
     def _register(self, seat: _Seat, now: float) -> None:
         machine = seat.machine
@@ -101,20 +148,22 @@ class Kubelets:
         except KubeError as error:
             if not error.already_exists:
                 raise
-            node = self._kube.get(kinds.NODE, machine.node_name)
+            node = self._kube.get(kinds.NODE, machine.node_name)  # it ran here before
         lease = lease_of(machine, node["metadata"]["uid"], now, silent=not self._heartbeats)
         try:
             self._kube.create(kinds.LEASE, lease, LEASES)
         except KubeError as error:
             if not error.already_exists:
                 raise
+            self._patch_lease(machine.node_name, {"metadata": lease["metadata"], "spec": lease["spec"]})
         seat.is_registered = True
+        seat.shown = node_resources(machine, now)
         self._recorder.record(kinds.NODE, node, NORMAL, "Starting", "Starting kubelet.")
 
     def _turn_ready(self, seat: _Seat, now: float) -> None:
         name = seat.machine.node_name
         conditions = node_conditions(ready=True, now=now)
-        if self._patch_node(name, {"status": {"conditions": conditions[-1:]}}):
+        if self._patch_node(name, {"status": {"conditions": conditions}}):
             node = {"metadata": {"name": name, "uid": name}}
             self._recorder.record(kinds.NODE, node, NORMAL, "NodeReady", f"Node {name} status is now: NodeReady")
         seat.is_ready = True
@@ -128,9 +177,12 @@ class Kubelets:
             return False
         return True
 
-    def _beat(self, seat: _Seat, now: float) -> Result:
-        patched = self._patch_lease(seat.machine.node_name, {"spec": {"renewTime": renew_time(now)}})
-        return Result(HEARTBEAT_S) if patched else DONE
+    def _beat(self, seat: _Seat, now: float) -> float:
+        """Renew the lease when that is due; answers when it is due again."""
+        if now >= seat.beats_at:
+            patched = self._patch_lease(seat.machine.node_name, {"spec": {"renewTime": renew_time(now)}})
+            seat.beats_at = now + HEARTBEAT_S if patched else math.inf
+        return seat.beats_at
 
     def _fall_silent(self, seat: _Seat, now: float) -> None:
         """Leave the lease as a kubelet leaves it that renewed it for the last time just now."""
@@ -149,88 +201,8 @@ class Kubelets:
 
 
 def _at(time: float, now: float) -> Result:
-    return DONE if time == float("inf") else Result(time - now)
+    return DONE if time == math.inf else Result(time - now)
 
 
-class PodAgents:
-    """Pods on nodes: created, running, finished, ended. A request names a pod."""
-
-    name = "kubelet-pods"
-
-    def __init__(self, kube: KubeClient, clock: Clock, cache: ClusterCache, kubelets: Kubelets, seed: int = 0) -> None:
-        self._kube = kube
-        self._clock = clock
-        self._cache = cache
-        self._kubelets = kubelets
-        self._salt = random.Random(f"kubelet/{seed}").getrandbits(32)
-        self._recorder = Recorder(kube, clock, "kubelet")
-        self._addresses = 0
-
-    @property
-    def sources(self) -> Sequence[Source]:
-        return (Source(kinds.POD, self._bound), Source(kinds.NODE, self._on_node))
-
-    @staticmethod
-    def _bound(event: WatchEvent) -> Sequence[Request]:
-        if event.type is EventType.DELETED or not event.object["spec"].get("nodeName"):
-            return ()
-        metadata = event.object["metadata"]
-        return (Request(metadata["name"], metadata["namespace"]),)
-
-    def _on_node(self, event: WatchEvent) -> Sequence[Request]:
-        """Pods may be bound before their node is ready; they wait for it."""
-        if event.type is not EventType.MODIFIED:
-            return ()
-        waiting = (pod for pod in self._cache.pods_on(event.object["metadata"]["name"]) if not _has_started(pod))
-        return tuple(Request(pod["metadata"]["name"], pod["metadata"]["namespace"]) for pod in waiting)
-
-    def reconcile(self, request: Request) -> Result:
-        pod = self._cache.get(kinds.POD, request.name, request.namespace)
-        node = pod["spec"].get("nodeName") if pod is not None else None
-        machine = self._kubelets.machine(node) if node else None
-        if pod is None or machine is None:
-            return DONE
-        now = self._clock.now()
-        step = podlife.next_step(pod, self._salt)
-        if step is None:
-            return DONE
-        if step.at > now:
-            return Result(step.at - now)
-        return self._take_step(step, pod, machine, now)
-
-    def _take_step(self, step: podlife.Step, pod: RawObject, machine: Machine, now: float) -> Result:
-        metadata = pod["metadata"]
-        name, namespace, uid = metadata["name"], metadata["namespace"], metadata["uid"]
-        try:
-            if step.action is podlife.Action.END:
-                self._kube.delete(kinds.POD, name, namespace, grace_period_s=0, uid=uid)
-                return DONE
-            status = self._status(step, pod, machine, now)
-            # The uid in the patch makes it fail for a pod of the same name that came after.
-            patch = {"metadata": {"uid": uid}, "status": status}
-            self._kube.patch(kinds.POD, name, patch, namespace, patch_type=PatchType.STRATEGIC, subresource="status")
-        except KubeError as error:
-            if error.not_found or error.conflict:
-                return DONE  # the watch will tell what has become of it
-            raise
-        if step.action is podlife.Action.RUN:
-            self._recorder.record(kinds.POD, pod, NORMAL, "Started", "Started container")
-        return DONE
-
-    def _status(self, step: podlife.Step, pod: RawObject, machine: Machine, now: float) -> dict[str, Any]:
-        if step.action is podlife.Action.CREATE:
-            return podlife.creating(pod, address_of(machine), now)
-        if step.action is podlife.Action.RUN:
-            self._addresses += 1
-            host = address_of(machine)
-            shares_host = pod["spec"].get("hostNetwork")
-            return podlife.running(pod, host if shares_host else self._next_address(), now)
-        return podlife.finished(pod, now)
-
-    def _next_address(self) -> str:
-        serial = self._addresses
-        return f"10.{128 + (serial >> 16) % 128}.{serial >> 8 & 255}.{serial & 255}"
-
-
-def _has_started(pod: RawObject) -> bool:
-    return bool((pod.get("status") or {}).get("startTime"))
+def _has_returned(machine: Machine, now: float) -> bool:
+    return machine.returns_at is not None and machine.returns_at <= now and not machine.is_dead

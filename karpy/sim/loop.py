@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from typing import Protocol
 
 import attrs
 
@@ -22,7 +23,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.clock import VirtualClock
 
-__all__ = ["Loop"]
+__all__ = ["Guest", "Loop"]
 
 Listener = Callable[[WatchEvent], None]
 
@@ -55,10 +56,27 @@ class _Feed:
     rest_s: float = FIRST_WATCH_BACKOFF_S
 
 
+class Guest(Protocol):
+    """Something with a life of its own that takes part in every round."""
+
+    def step(self) -> bool:
+        """Do what is ready now; False when there was nothing to do."""
+        ...
+
+    def next_time(self) -> float | None:
+        """When it has something to do again though nothing happens."""
+        ...
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is ready now."""
+        ...
+
+
 class Loop:
     """Runs controllers over ``kube``. Not safe for threads: one thread owns it."""
 
-    def __init__(self, kube: KubeClient, clock: VirtualClock, seed: int = 0) -> None:
+    def __init__(self, kube: KubeClient, clock: VirtualClock, seed: int | str = 0) -> None:
         self._kube = kube
         self._clock = clock
         self._random = random.Random(f"loop/{seed}")
@@ -66,6 +84,7 @@ class Loop:
         self._seats: dict[Controller, _Seat] = {}
         self._timers: list[tuple[float, int, _Seat | None, Request]] = []
         self._sequence = 0
+        self._guests: list[Guest] = []
         self.reconciles = 0
         self.errors: Counter[tuple[str, str]] = Counter()
         """Failed reconciles by controller and class of error."""
@@ -81,6 +100,10 @@ class Loop:
             feed.sources.append((seat, source))
             for obj in tuple(feed.reflector.objects.values()):
                 self._offer(seat, source, WatchEvent(EventType.ADDED, source.kind, obj))
+
+    def invite(self, guest: Guest) -> None:
+        """Let ``guest`` take part in every round, after the controllers."""
+        self._guests.append(guest)
 
     def subscribe(self, kind: Kind, listener: Listener) -> None:
         """Call ``listener`` with every event of ``kind``, before the controllers hear of it; what exists is told first."""
@@ -156,6 +179,12 @@ class Loop:
         self._sequence += 1
         heapq.heappush(self._timers, (feed.resting_until, self._sequence, None, Request()))
 
+    def sync(self) -> bool:
+        """Take in events, but reconcile nothing yet; whether every kind has been listed."""
+        self._poll()
+        self._ring()
+        return all(feed.reflector.has_listed for feed in self._feeds.values())
+
     # Rounds
 
     def step(self) -> bool:
@@ -168,7 +197,10 @@ class Loop:
         self._random.shuffle(batch)
         for seat, request in batch:
             self._reconcile(seat, request)
-        return bool(batch) or taken > 0
+        busy = bool(batch) or taken > 0
+        for guest in self._guests:
+            busy = guest.step() or busy
+        return busy
 
     def run_ready(self) -> int:
         """Step until nothing is left to do at this instant; returns the number of steps.
@@ -189,9 +221,13 @@ class Loop:
         while self._timers:
             at, _, seat, request = self._timers[0]
             if seat is None or seat.due.get(request) == at:
-                return at
+                break
             heapq.heappop(self._timers)
-        return None
+        own = self._timers[0][0] if self._timers else None
+        if not self._guests:
+            return own
+        times = (own, *(guest.next_time() for guest in self._guests))
+        return min((at for at in times if at is not None), default=None)
 
     def run(self, until: float) -> None:
         """Run to the time ``until``: everything that is due by then is done when this returns."""
@@ -206,7 +242,7 @@ class Loop:
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is ready now. Events that were not taken in yet do not count."""
-        return not any(seat.ready for seat in self._seats.values())
+        return not any(seat.ready for seat in self._seats.values()) and all(guest.is_quiet for guest in self._guests)
 
     def _ring(self) -> None:
         now = self._clock.now()

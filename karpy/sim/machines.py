@@ -12,12 +12,11 @@ import attrs
 
 from karpy.cloud.instancetype import InstanceType, Offering, Price
 from karpy.cloud.provider import Instance
+from karpy.sim.where import OfferingKey
 from karpy.taints import Taint
 
-__all__ = ["Bill", "Machine", "Machines", "OfferingKey"]
+__all__ = ["Bill", "Machine", "Machines"]
 
-OfferingKey = tuple[str, str, str]
-"""Instance type, zone, capacity type."""
 
 HOUR_S = 3600.0
 
@@ -27,6 +26,8 @@ class Machine:
     """One machine. Times are seconds since the epoch; infinity is never."""
 
     serial: int
+    model: str
+    """The name of the cloud model that sells it."""
     provider_id: str
     node_name: str
     claim: str
@@ -42,8 +43,21 @@ class Machine:
     image_id: str = ""
     terminating_since: float | None = None
     gone_at: float | None = None
+    is_paid: bool = True
+    lag_s: float = 0.0
+    """What the cloud's API tells of it is so old."""
     is_dead: bool = False
     """It runs and costs, but its kubelet does not answer any more."""
+    joins: bool = True
+    """Whether its kubelet ever registers."""
+    memory_factor: float = 1.0
+    """How much of the memory that its type promises is there."""
+    late_resources_s: Mapping[str, float] = attrs.field(factory=dict)
+    """Seconds after joining until an extended resource appears."""
+    dies_at: float | None = None
+    """When its kubelet falls silent."""
+    returns_at: float | None = None
+    """When a kubelet that fell silent answers again."""
 
     @property
     def offering_key(self) -> OfferingKey:
@@ -56,7 +70,22 @@ class Machine:
     def is_gone(self, now: float) -> bool:
         return self.gone_at is not None and self.gone_at <= now
 
+    def is_forgotten(self, now: float) -> bool:
+        """Whether the cloud's API has nothing to tell of it any more either."""
+        return self.gone_at is not None and self.gone_at + self.lag_s <= now
+
+    def seen(self, now: float) -> Instance | None:
+        """What the cloud's API tells of it, which is how it was some seconds ago; None before it has heard of it."""
+        then = now - self.lag_s
+        if self.created > then or self.is_gone(then):
+            return None
+        instance = self.instance()
+        if self.terminating_since is not None and self.terminating_since > then:
+            return attrs.evolve(instance, is_terminating=False)
+        return instance
+
     def instance(self) -> Instance:
+        """How it is."""
         return Instance(
             provider_id=self.provider_id,
             claim=self.claim,
@@ -70,7 +99,7 @@ class Machine:
 
 
 class Machines:
-    """The machines there are, by provider id; those that are gone drop out."""
+    """The machines there are, by provider id; those that are gone drop out when the cloud's API has forgotten them."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Machine] = {}
@@ -87,8 +116,14 @@ class Machines:
         self._by_claim[machine.claim] = machine
 
     def get(self, provider_id: str, now: float) -> Machine | None:
+        """The machine, as long as it exists."""
+        machine = self.remembered(provider_id, now)
+        return None if machine is None or machine.is_gone(now) else machine
+
+    def remembered(self, provider_id: str, now: float) -> Machine | None:
+        """The machine, as long as the cloud's API may tell of it."""
         machine = self._by_id.get(provider_id)
-        if machine is not None and machine.is_gone(now):
+        if machine is not None and machine.is_forgotten(now):
             self._drop(machine)
             return None
         return machine
@@ -101,7 +136,7 @@ class Machines:
         return machine
 
     def prune(self, now: float) -> None:
-        for machine in [machine for machine in self if machine.is_gone(now)]:
+        for machine in [machine for machine in self if machine.is_forgotten(now)]:
             self._drop(machine)
 
     def _drop(self, machine: Machine) -> None:

@@ -15,7 +15,7 @@ from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache
 from karpy.sim.nodes import NOT_READY, SILENT_RENEWAL, UNREACHABLE
-from karpy.sim.recorder import NORMAL, Recorder
+from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.taints import NO_EXECUTE, NO_SCHEDULE
 
 __all__ = ["CloudNodes", "NodeLifecycle"]
@@ -63,6 +63,8 @@ class NodeLifecycle:
         if deadline is not None and deadline <= now and _ready(node) != "Unknown":
             self._mark_unreachable(node, now)
             return DONE  # the changed node comes back
+        if _ready(node) != "True":
+            self._mark_pods(node, now)
         self._sync_taints(node, now)
         return DONE if deadline is None or deadline <= now else Result(deadline - now)
 
@@ -89,13 +91,17 @@ class NodeLifecycle:
         patch = {"status": {"conditions": conditions}}
         self._kube.patch(kinds.NODE, name, patch, patch_type=PatchType.STRATEGIC, subresource="status")
         self._recorder.record(kinds.NODE, node, NORMAL, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
-        for pod in tuple(self._cache.pods_on(name)):
-            self._mark_not_ready(pod, at)
+        self._mark_pods(node, now)
+
+    def _mark_pods(self, node: RawObject, now: float) -> None:
+        """Nobody can say that the pods of a node in trouble still answer."""
+        for pod in tuple(self._cache.pods_on(node["metadata"]["name"])):
+            conditions = (pod.get("status") or {}).get("conditions") or ()
+            if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
+                self._mark_not_ready(pod, format_time(now))
+                self._recorder.record(kinds.POD, pod, WARNING, "NodeNotReady", "Node is not ready")
 
     def _mark_not_ready(self, pod: RawObject, at: str) -> None:
-        conditions = (pod.get("status") or {}).get("conditions") or ()
-        if not any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
-            return
         patch = {"status": {"conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": at}]}}
         metadata = pod["metadata"]
         try:

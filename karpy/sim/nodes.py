@@ -8,6 +8,7 @@ from typing import Any
 
 from karpy import labels
 from karpy.clock import format_time
+from karpy.resources import MEMORY, Resources
 from karpy.sim.machines import Machine
 from karpy.taints import NO_SCHEDULE
 
@@ -18,8 +19,10 @@ __all__ = [
     "UNREACHABLE",
     "address_of",
     "lease_of",
+    "next_resource_at",
     "node_conditions",
     "node_of",
+    "node_resources",
     "renew_time",
 ]
 
@@ -63,15 +66,13 @@ def node_of(machine: Machine, now: float) -> dict[str, Any]:
     for taint in machine.taints:
         value = {"value": taint.value} if taint.value else {}
         taints.append({"key": taint.key, "effect": taint.effect, **value})
-    instance_type = machine.instance_type
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": machine.node_name, "labels": _labels(machine)},
         "spec": {"providerID": machine.provider_id, "taints": taints},
         "status": {
-            "capacity": instance_type.capacity.to_dict(),
-            "allocatable": instance_type.allocatable.to_dict(),
+            **node_resources(machine, now),
             "conditions": node_conditions(ready=False, now=now),
             "addresses": [
                 {"type": "InternalIP", "address": address_of(machine)},
@@ -81,6 +82,29 @@ def node_of(machine: Machine, now: float) -> dict[str, Any]:
             "nodeInfo": _facts(machine),
         },
     }
+
+
+def node_resources(machine: Machine, now: float) -> dict[str, Any]:
+    """What the machine has and what of it pods may use: less memory than promised, perhaps, and no device that is not there yet."""
+    late = {name for name, after in machine.late_resources_s.items() if now < machine.joins_at + after}
+
+    def present(promised: Resources) -> dict[str, str]:
+        missing = machine.memory_factor - 1
+        given = {name: amount for name, amount in promised.items() if name not in late}
+        if missing and MEMORY in given:
+            given[MEMORY] += int(machine.instance_type.capacity[MEMORY] * missing)
+        return Resources(given).to_dict()
+
+    return {
+        "capacity": present(machine.instance_type.capacity),
+        "allocatable": present(machine.instance_type.allocatable),
+    }
+
+
+def next_resource_at(machine: Machine, now: float) -> float | None:
+    """When the next of its late resources appears."""
+    times = [machine.joins_at + after for after in machine.late_resources_s.values()]
+    return min((at for at in times if at > now), default=None)
 
 
 _NAMED_BY_ADDRESS = re.compile(r"^ip-(\d+)-(\d+)-(\d+)-(\d+)\.", re.ASCII)

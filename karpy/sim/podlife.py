@@ -1,7 +1,15 @@
-"""The life of one pod on its node, as pure functions of the pod: what the kubelet does next and when, and what it reports.
+"""The life of one pod on its node, as pure functions of the pod: what the kubelet does next and when.
 
-Delays come from the pod's uid. How long a pod of a Job runs is read from its annotation ``sim.karpy.dev/run-seconds`` or from a
-``sleep N`` in its command; without either it runs ten seconds. Pods that restart always run for ever.
+Delays come from the pod's uid. Annotations say what a real pod's program would decide:
+
+- ``sim.karpy.dev/run-seconds``: how long its containers run. Without it, pods that restart always run for ever; others run as long
+  as a ``sleep N`` in their command says, or ten seconds.
+- ``sim.karpy.dev/exit-code``: how they end then.
+- ``sim.karpy.dev/ready-seconds``: how long they run before their probes succeed; ``inf`` is never. Without it, the initial delays
+  of the startup and readiness probes count.
+- ``sim.karpy.dev/stop-seconds``: how long they take to stop when asked to; ``inf`` ignores SIGTERM, so that grace runs out.
+
+An amount that is no number counts as if it were not given.
 """
 
 from __future__ import annotations
@@ -9,20 +17,27 @@ from __future__ import annotations
 import enum
 import re
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
-from karpy.clock import format_time, parse_time
+from karpy.clock import parse_time
 from karpy.kube.client import RawObject
 
-__all__ = ["Action", "Step", "creating", "finished", "next_step", "running"]
+__all__ = ["CRASHED", "Action", "Step", "exit_code", "next_step", "ready_delay", "running_since"]
 
 RUN_SECONDS = "sim.karpy.dev/run-seconds"
 EXIT_CODE = "sim.karpy.dev/exit-code"
+READY_SECONDS = "sim.karpy.dev/ready-seconds"
+STOP_SECONDS = "sim.karpy.dev/stop-seconds"
 DEFAULT_RUN_S = 10.0
 START_S = (1.0, 3.0)
 STOP_S = (0.5, 2.0)
+FIRST_RESTART_S = 1.0
+FIRST_BACKOFF_S = 10.0
+LONGEST_BACKOFF_S = 300.0
+CRASHED = "CrashLoopBackOff"
 
 _SLEEP = re.compile(r"\bsleep\s+(\d+(?:\.\d+)?)(s|m|h)?\b")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -33,6 +48,8 @@ class Action(enum.Enum):
 
     CREATE = "create"
     RUN = "run"
+    READY = "ready"
+    CRASH = "crash"
     FINISH = "finish"
     END = "end"
 
@@ -49,9 +66,7 @@ def next_step(pod: RawObject, salt: int) -> Step | None:
     """What comes next for a bound pod; None when it just goes on."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     if "deletionTimestamp" in metadata:
-        grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
-        asked = parse_time(metadata["deletionTimestamp"]) - grace
-        return Step(Action.END, asked + min(grace, _delay(pod, salt, STOP_S)))
+        return _end(pod, salt)
     if status.get("phase") in ("Succeeded", "Failed"):
         return None
     started = status.get("startTime")
@@ -59,9 +74,69 @@ def next_step(pod: RawObject, salt: int) -> Step | None:
         return Step(Action.CREATE, 0.0)
     if status.get("phase") == "Pending":
         return Step(Action.RUN, parse_time(started) + _delay(pod, salt, START_S))
-    if pod["spec"].get("restartPolicy", "Always") == "Always":
-        return None
-    return Step(Action.FINISH, _running_since(status) + _run_seconds(pod))
+    crashed_at = _crashed_at(status)
+    if crashed_at is not None:
+        return Step(Action.RUN, crashed_at + _restart_delay(status))
+    steps = [*_exit(pod, status), *_readiness(pod, status)]
+    return min(steps, key=lambda step: step.at) if steps else None
+
+
+def _end(pod: RawObject, salt: int) -> Step | None:
+    metadata = pod["metadata"]
+    grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
+    if not grace and (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return None  # it has ended, and a finalizer holds what is left of it
+    asked = parse_time(metadata["deletionTimestamp"]) - grace
+    given = _amount(pod, STOP_SECONDS)
+    return Step(Action.END, asked + min(grace, _delay(pod, salt, STOP_S) if given is None else given))
+
+
+def _exit(pod: RawObject, status: RawObject) -> Iterable[Step]:
+    """The end of its containers: of the pod, or only until they are restarted."""
+    policy = pod["spec"].get("restartPolicy", "Always")
+    if policy == "Always" and _amount(pod, RUN_SECONDS) is None:
+        return
+    restarts = policy == "Always" or (policy == "OnFailure" and exit_code(pod) != 0)
+    yield Step(Action.CRASH if restarts else Action.FINISH, running_since(status) + _run_seconds(pod))
+
+
+def _readiness(pod: RawObject, status: RawObject) -> Iterable[Step]:
+    conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+    if conditions.get("Ready") == "True":
+        return
+    gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates") or ()]
+    delay = ready_delay(pod)
+    if delay != float("inf") and all(conditions.get(gate) == "True" for gate in gates):
+        yield Step(Action.READY, running_since(status) + delay)
+
+
+def ready_delay(pod: RawObject) -> float:
+    """Seconds from the start of its containers until their probes succeed."""
+    given = _amount(pod, READY_SECONDS)
+    if given is not None:
+        return given
+    return max((_probe_delay(container) for container in pod["spec"]["containers"]), default=0.0)
+
+
+def _probe_delay(container: RawObject) -> float:
+    """A readiness probe is asked when the startup probe has succeeded, but not before its own initial delay."""
+    delays = (container.get(probe) or {} for probe in ("startupProbe", "readinessProbe"))
+    return max(float(probe.get("initialDelaySeconds") or 0) for probe in delays)
+
+
+def _crashed_at(status: RawObject) -> float | None:
+    for container in status.get("containerStatuses") or ():
+        if ((container.get("state") or {}).get("waiting") or {}).get("reason") == CRASHED:
+            return parse_time(container["lastState"]["terminated"]["finishedAt"])
+    return None
+
+
+def _restart_delay(status: RawObject) -> float:
+    """The first restart comes at once, the next after ten seconds, then twice as long each, up to five minutes."""
+    restarts = max(int(container.get("restartCount") or 0) for container in status["containerStatuses"])
+    if restarts <= 1:
+        return FIRST_RESTART_S
+    return float(min(FIRST_BACKOFF_S * 2 ** (restarts - 2), LONGEST_BACKOFF_S))
 
 
 def _delay(pod: RawObject, salt: int, span: tuple[float, float]) -> float:
@@ -70,96 +145,36 @@ def _delay(pod: RawObject, salt: int, span: tuple[float, float]) -> float:
     return round(low + share * (high - low), 3)
 
 
-def _running_since(status: RawObject) -> float:
+def running_since(status: RawObject) -> float:
+    """When its containers were started last."""
     for container in status.get("containerStatuses") or ():
-        started = (container.get("state") or {}).get("running", {}).get("startedAt")
+        started = ((container.get("state") or {}).get("running") or {}).get("startedAt")
         if started:
             return parse_time(started)
     return parse_time(status["startTime"])
 
 
+def _amount(pod: RawObject, annotation: str) -> float | None:
+    text: Any = (pod["metadata"].get("annotations") or {}).get(annotation)
+    try:
+        amount = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return amount if amount is not None and amount >= 0 else None
+
+
+def exit_code(pod: RawObject) -> int:
+    """How its containers end by themselves."""
+    return int(_amount(pod, EXIT_CODE) or 0)
+
+
 def _run_seconds(pod: RawObject) -> float:
-    given = (pod["metadata"].get("annotations") or {}).get(RUN_SECONDS)
+    given = _amount(pod, RUN_SECONDS)
     if given is not None:
-        return float(given)
+        return given
     for container in pod["spec"]["containers"]:
         words = " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
         found = _SLEEP.search(words)
         if found:
             return float(found[1]) * _UNITS[found[2] or ""]
     return DEFAULT_RUN_S
-
-
-def creating(pod: RawObject, host: str, now: float) -> dict[str, Any]:
-    """The status when the kubelet has accepted the pod and pulls its images."""
-    at = format_time(now)
-    waiting = {"waiting": {"reason": "ContainerCreating"}}
-    return {
-        "startTime": at,
-        "hostIP": host,
-        "hostIPs": [{"ip": host}],
-        "conditions": [
-            _condition("Initialized", True, at),
-            _condition("Ready", False, at, "ContainersNotReady"),
-            _condition("ContainersReady", False, at, "ContainersNotReady"),
-        ],
-        "containerStatuses": [_container(each, waiting, ready=False) for each in pod["spec"]["containers"]],
-    }
-
-
-def running(pod: RawObject, address: str, now: float) -> dict[str, Any]:
-    """The status when all containers run and are ready."""
-    at = format_time(now)
-    state = {"running": {"startedAt": at}}
-    return {
-        "phase": "Running",
-        "podIP": address,
-        "podIPs": [{"ip": address}],
-        "conditions": [_condition("Ready", True, at), _condition("ContainersReady", True, at)],
-        "containerStatuses": [_container(each, state, ready=True) for each in pod["spec"]["containers"]],
-    }
-
-
-def finished(pod: RawObject, now: float) -> dict[str, Any]:
-    """The status when all containers have ended."""
-    at = format_time(now)
-    code = int((pod["metadata"].get("annotations") or {}).get(EXIT_CODE, "0"))
-    reason = "Error" if code else "Completed"
-    ended = {
-        "exitCode": code,
-        "reason": reason,
-        "startedAt": format_time(_running_since(pod["status"])),
-        "finishedAt": at,
-    }
-    why = "PodFailed" if code else "PodCompleted"
-    return {
-        "phase": "Failed" if code else "Succeeded",
-        "conditions": [_condition("Ready", False, at, why), _condition("ContainersReady", False, at, why)],
-        "containerStatuses": [
-            _container(each, {"terminated": ended}, ready=False) for each in pod["spec"]["containers"]
-        ],
-    }
-
-
-def _condition(type_: str, holds: bool, at: str, reason: str | None = None) -> dict[str, Any]:
-    condition: dict[str, Any] = {
-        "type": type_,
-        "status": "True" if holds else "False",
-        "lastProbeTime": None,
-        "lastTransitionTime": at,
-    }
-    # null takes the reason of an earlier state away
-    return {**condition, "reason": reason}
-
-
-def _container(container: RawObject, state: dict[str, Any], *, ready: bool) -> dict[str, Any]:
-    return {
-        "name": container["name"],
-        "image": container["image"],
-        "imageID": f"sim/{container['image']}" if ready else "",
-        "ready": ready,
-        "started": ready,
-        "restartCount": 0,
-        "lastState": {},
-        "state": state,
-    }

@@ -6,11 +6,12 @@ Source: the taint eviction and pod garbage controllers of Kubernetes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from karpy.clock import Clock, parse_time
+from karpy.clock import Clock, format_time, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.errors import KubeError
-from karpy.kube.client import KubeClient, RawObject
+from karpy.kube.client import KubeClient, PatchType, RawObject
 from karpy.objects import kinds
 from karpy.objects.meta import decode
 from karpy.objects.node import Node
@@ -24,6 +25,7 @@ from karpy.taints import NO_EXECUTE, Taint, Toleration
 __all__ = ["PodGarbage", "TaintEviction"]
 
 DEFAULT_TOLERATION_S = 300
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 ORPHANED_S = 20.0
 """How long pods may name a node that does not exist."""
 
@@ -78,6 +80,8 @@ class TaintEviction:
         metadata = pod["metadata"]
         message = f"Marking for deletion Pod {metadata['namespace']}/{metadata['name']}"
         self._recorder.record(kinds.POD, pod, NORMAL, "TaintManagerEviction", message)
+        why = "Taint manager: deleting due to NoExecute taint"
+        _disrupt(self._kube, pod, "DeletionByTaintManager", why, self._clock.now())
         _delete_pod(self._kube, pod, grace_period_s=None)
 
 
@@ -109,6 +113,31 @@ def _bears_for(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> fl
     return shortest
 
 
+def _disrupt(kube: KubeClient, pod: RawObject, reason: str, message: str, now: float, **more: Any) -> None:
+    """Say in the pod's status that it goes for no fault of its own; ``more`` are other fields of its status."""
+    metadata = pod["metadata"]
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": None,
+        "lastTransitionTime": format_time(now),
+    }
+    try:
+        kube.patch(
+            kinds.POD,
+            metadata["name"],
+            {"metadata": {"uid": metadata["uid"]}, "status": {**more, "conditions": [condition]}},
+            metadata["namespace"],
+            patch_type=PatchType.STRATEGIC,
+            subresource="status",
+        )
+    except KubeError as error:
+        if not (error.not_found or error.conflict):
+            raise
+
+
 def _delete_pod(kube: KubeClient, pod: RawObject, grace_period_s: int | None) -> None:
     metadata = pod["metadata"]
     try:
@@ -121,7 +150,10 @@ def _delete_pod(kube: KubeClient, pod: RawObject, grace_period_s: int | None) ->
 
 
 class PodGarbage:
-    """Removes pods that name a node which does not exist."""
+    """Removes pods that nobody will end: whose node does not exist or was declared out of service, or that never had one.
+
+    A request without a namespace names a node, one with a namespace a pod.
+    """
 
     name = "pod-garbage-collector"
 
@@ -133,27 +165,69 @@ class PodGarbage:
 
     @property
     def sources(self) -> Sequence[Source]:
-        return (Source(kinds.NODE, self._deleted), Source(kinds.POD, self._homeless))
+        return (Source(kinds.NODE, self._of_node), Source(kinds.POD, self._of_pod))
 
     @staticmethod
-    def _deleted(event: WatchEvent) -> Sequence[Request]:
-        return by_name(event) if event.type is EventType.DELETED else ()
+    def _of_node(event: WatchEvent) -> Sequence[Request]:
+        return by_name(event) if event.type is EventType.DELETED or _is_out_of_service(event.object) else ()
 
-    def _homeless(self, event: WatchEvent) -> Sequence[Request]:
-        node = event.object["spec"].get("nodeName")
-        if not node or event.type is EventType.DELETED or self._cache.get(kinds.NODE, node) is not None:
+    def _of_pod(self, event: WatchEvent) -> Sequence[Request]:
+        if event.type is EventType.DELETED:
             return ()
-        return (Request(node),)
+        name = event.object["spec"].get("nodeName")
+        if not name:
+            return by_name(event) if "deletionTimestamp" in event.object["metadata"] else ()
+        node = self._cache.get(kinds.NODE, name)
+        return (Request(name),) if node is None or _is_out_of_service(node) else ()
 
     def reconcile(self, request: Request) -> Result:
+        if request.namespace:
+            self._end_unscheduled(request)
+            return DONE
         pods = tuple(self._cache.pods_on(request.name))
-        if self._cache.get(kinds.NODE, request.name) is not None or not pods:
+        node = self._cache.get(kinds.NODE, request.name)
+        if node is not None:
+            self._missing_since.pop(request.name, None)
+            if _is_out_of_service(node):
+                self._end([pod for pod in pods if "deletionTimestamp" in pod["metadata"]])
+            return DONE
+        if not pods:
             self._missing_since.pop(request.name, None)
             return DONE
         now = self._clock.now()
         due = self._missing_since.setdefault(request.name, now) + ORPHANED_S
         if due > now:
             return Result(due - now)
-        for pod in pods:
-            _delete_pod(self._kube, pod, grace_period_s=0)
+        self._end(pods, "PodGC: node no longer exists")
         return DONE
+
+    def _end_unscheduled(self, request: Request) -> None:
+        """A pod that was deleted before it had a node has nothing to wait for."""
+        pod = self._cache.get(kinds.POD, request.name, request.namespace)
+        if pod is not None and not pod["spec"].get("nodeName") and "deletionTimestamp" in pod["metadata"]:
+            self._end([pod])
+
+    def _end(self, pods: Sequence[RawObject], why: str = "") -> None:
+        for pod in pods:
+            if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
+                self._fail(pod, why)
+            if pod["metadata"].get("deletionGracePeriodSeconds") != 0:
+                _delete_pod(self._kube, pod, grace_period_s=0)
+
+    def _fail(self, pod: RawObject, why: str) -> None:
+        """Whoever counts how pods end must see that this one did not succeed."""
+        now = self._clock.now()
+        if why:
+            _disrupt(self._kube, pod, "DeletionByPodGC", why, now, phase="Failed")
+        elif pod["metadata"].get("finalizers"):
+            metadata = pod["metadata"]
+            patch = {"metadata": {"uid": metadata["uid"]}, "status": {"phase": "Failed"}}
+            try:
+                self._kube.patch(kinds.POD, metadata["name"], patch, metadata["namespace"], subresource="status")
+            except KubeError as error:
+                if not (error.not_found or error.conflict):
+                    raise
+
+
+def _is_out_of_service(node: RawObject) -> bool:
+    return any(taint["key"] == OUT_OF_SERVICE for taint in (node.get("spec") or {}).get("taints") or ())

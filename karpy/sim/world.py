@@ -9,29 +9,36 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
 
 from karpy.cloud.model import CloudModel
-from karpy.controllers.base import Controller
+from karpy.controllers.base import Controller, Request
 from karpy.errors import InvalidObject, KubeError
 from karpy.kube.client import RawObject
 from karpy.kube.crds import core_crds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import describe
 from karpy.objects.watchevent import WatchEvent
+from karpy.sim.agenda import CloudEvents
 from karpy.sim.apiserver import ApiServer
+from karpy.sim.boundary import Boundary
 from karpy.sim.cache import ClusterCache
 from karpy.sim.clock import DEFAULT_START, VirtualClock
 from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.expiry import EventExpiry
+from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.generic import GenericModel
-from karpy.sim.kubelet import Kubelets, PodAgents
+from karpy.sim.kubelet import Kubelets
+from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.machines import Machine
 from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
+from karpy.sim.podagents import PodAgents
 from karpy.sim.podremoval import PodGarbage, TaintEviction
+from karpy.sim.process import Autoscaler, Process, Program, feed
 from karpy.sim.scheduler import Scheduler
+from karpy.sim.trace import Trace
+from karpy.sim.weather import Weather
+from karpy.sim.witness import Violation, Witness
 from karpy.sim.workloads import workload_controllers
 
 __all__ = ["Autoscaler", "World"]
@@ -39,28 +46,13 @@ __all__ = ["Autoscaler", "World"]
 _STOP_CHECK_S = 0.2
 
 
-class _State(Protocol):
-    def apply(self, event: WatchEvent) -> Any: ...
-
-    def retain(self, kind: Kind, keys: AbstractSet[str]) -> Any: ...
-
-
-class Autoscaler(Protocol):
-    """What `World.install` takes: `karpy.operator.Operator`, or anything of its form."""
-
-    @property
-    def kinds(self) -> Sequence[Kind]: ...
-
-    @property
-    def controllers(self) -> Sequence[Controller]: ...
-
-    @property
-    def state(self) -> _State: ...
-
-
 class World:
     """One simulated cluster on its own time.
 
+    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``weather``: what they do to
+    their customers (see `karpy.sim.weather`). ``faults``: what goes wrong for the processes that `start` runs. ``actors=False``
+    leaves the API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the
+    renewal of their leases every ten seconds; without it an idle world has nothing to do.
     ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``actors=False`` leaves the
     API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the renewal of
     their leases every ten seconds; without it an idle world has nothing to do. ``rbac``: as for `karpy.sim.apiserver.ApiServer`.
@@ -73,19 +65,25 @@ class World:
         *,
         start: float = DEFAULT_START,
         timing: Timing | None = None,
+        weather: Weather | None = None,
         heartbeats: bool = False,
         actors: bool = True,
+        faults: Faults | None = None,
         rbac: bool = False,
     ) -> None:
         self.seed = seed
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
+        self.loads = Loads(self.clock)
         self.api = ApiServer(self.clock, seed, rbac=rbac)
         self.loop = Loop(self.api, self.clock, seed)
-        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing)
+        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)
         self.actors = self._populate(heartbeats=heartbeats) if actors else ()
+        self.boundary = Boundary(self.clock, faults or Faults())
+        self.processes: list[Process] = []
+        self._witness: Witness | None = None
 
     def _populate(self, *, heartbeats: bool) -> tuple[Controller, ...]:
         api, clock, loop, seed = self.api, self.clock, self.loop, self.seed
@@ -98,7 +96,7 @@ class World:
             CloudNodes(api, cache, lambda provider_id: self.cloud.machine(provider_id) is not None),
             TaintEviction(api, clock, cache),
             PodGarbage(api, clock, cache),
-            *workload_controllers(api, clock, cache),
+            *workload_controllers(api, clock, cache, self.loads),
             Scheduler(api, clock, seed),
             EventExpiry(api, clock),
         )
@@ -109,6 +107,7 @@ class World:
             loop.wake(kubelets, kubelets.take(machine))
 
         self.cloud.subscribe(tell)
+        CloudEvents(self.cloud, clock).join(loop)
         return actors
 
     # Who else takes part
@@ -123,11 +122,57 @@ class World:
 
     def install(self, autoscaler: Autoscaler) -> None:
         """Feed an autoscaler's state and run its controllers."""
-        for kind in autoscaler.kinds:
-            self.loop.subscribe(kind, autoscaler.state.apply)
-            self.loop.on_list(kind, autoscaler.state.retain)
-        for controller in autoscaler.controllers:
+        for controller in feed(self.loop, autoscaler):
             self.loop.add(controller)
+
+    def start(self, program: Program, name: str = "controller", *, replicas: int = 1) -> tuple[Process, ...]:
+        """Run controllers as a process of their own, whose every call may meet the world's faults and is watched over.
+
+        ``program`` is called at each start of the process with all that it may talk to, and makes its controllers, or an
+        autoscaler, from nothing. Of several ``replicas`` one acts: they elect a leader over a Lease.
+        """
+        witness = self.witness
+        names = (name,) if replicas == 1 else tuple(f"{name}-{number}" for number in range(replicas))
+        started = tuple(
+            Process(
+                each,
+                program,
+                self.boundary,
+                self.api,
+                self.cloud,
+                seed=self.seed,
+                elects=replicas > 1,
+                told=witness.hear,
+                decided=witness.note_decision,
+            )
+            for each in names
+        )
+        for process in started:
+            self.processes.append(process)
+            self.loop.invite(process)
+        return started
+
+    def crash_at(self, number: int, *, after: bool = False) -> None:
+        """Have the process die that makes the ``number``-th call (the first is 1), before the call or after it."""
+        self.boundary.plan(Planned(number, Fault.CRASH_AFTER if after else Fault.CRASH_BEFORE))
+
+    @property
+    def trace(self) -> Trace:
+        """Every call that processes made, and what they were answered."""
+        return self.boundary.trace
+
+    @property
+    def witness(self) -> Witness:
+        """Who watches over the invariants from now on; there is none before it is asked for, or a process started."""
+        if self._witness is None:
+            self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
+            self.loop.add(self._witness)
+            self.loop.wake(self._witness, Request())
+        return self._witness
+
+    def check(self) -> tuple[Violation, ...]:
+        """Look at every invariant now; returns all violations since the world began to be watched over."""
+        return self.witness.check()
 
     # What happens in it
 

@@ -100,8 +100,11 @@ class NodeView:
 
     @property
     def pool(self) -> str:
-        """The name of the NodePool that it came from; empty for a node of somebody else."""
-        return self.labels.get(labels.NODEPOOL, "")
+        """The name of the NodePool that it came from; empty for a node of somebody else.
+
+        The claim knows it from the beginning. Its node may still be known as it was before it was registered.
+        """
+        return self.labels.get(labels.NODEPOOL, "") or ("" if self.claim is None else self.claim.pool)
 
     @property
     def is_managed(self) -> bool:

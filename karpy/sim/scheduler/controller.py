@@ -1,37 +1,59 @@
-"""kube-scheduler as a controller: follows nodes and pods, binds what fits, and says why the rest waits.
+"""kube-scheduler as a controller: follows nodes, pods and volumes, binds what fits, makes room for what matters more, and says why
+the rest waits.
 
-It reads only what watches tell and writes only bindings, the PodScheduled condition and events, so it runs against any API
-server. Preemption is left out: a pod waits, however important it is.
+It reads only what watches tell and writes only what a scheduler writes, so it runs against any API server.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from karpy.clock import Clock, format_time
+import attrs
+
+from karpy.clock import Clock, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.errors import InvalidObject, KubeError
-from karpy.kube.client import KubeClient, PatchType, RawObject
+from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
+from karpy.objects.meta import decode
+from karpy.objects.selectors import LabelSelector
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.sim.recorder import NORMAL, WARNING, Recorder
+from karpy.sim.cache import Key, key_of
+from karpy.sim.scheduler import preemption, reasons
 from karpy.sim.scheduler.nodes import Nodes, PlacedPod
+from karpy.sim.scheduler.nominations import Nominations
 from karpy.sim.scheduler.placement import Outcome, Placer
+from karpy.sim.scheduler.preemption import Budget, Preemption
 from karpy.sim.scheduler.queue import PodQueue, WaitingPod
+from karpy.sim.scheduler.selectors import compile_selector
 from karpy.sim.scheduler.shape import Shape, Shapes
+from karpy.sim.scheduler.storage import Storage
+from karpy.sim.scheduler.volumes import ClaimPlan
 from karpy.sim.scheduler.workloads import WorkloadSelectors
+from karpy.sim.scheduler.writes import BY_SCHEDULER, DEFAULT_NAME, Writes, condition_of
 
 __all__ = ["Scheduler"]
 
-DEFAULT_NAME = "default-scheduler"
+BINDING_TIMEOUT_S = 600.0
+"""How long a pod that has its node waits for its volumes."""
 _REMEMBERED_FAILURES = 1_000
 _TERMINAL = ("Succeeded", "Failed")
 _POD_RULES = frozenset({"PodTopologySpread", "InterPodAffinity"})
-_ROOM_RULES = frozenset({"NodeResourcesFit", "NodePorts"})
+_ROOM_RULES = frozenset({"NodeResourcesFit", "NodePorts", "VolumeRestrictions", "NodeVolumeLimits"})
+_STORAGE_RULES = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
 
-Key = tuple[str, str]
+_State = tuple[int, int]
+
+
+@attrs.frozen(eq=False)
+class _Reserved:
+    """A pod that has its node and waits for its volumes."""
+
+    waiting: WaitingPod
+    node: str
+    plans: tuple[ClaimPlan, ...]
+    until: float
 
 
 class Scheduler:
@@ -40,17 +62,23 @@ class Scheduler:
     name = "kube-scheduler"
 
     def __init__(self, kube: KubeClient, clock: Clock, seed: int = 0) -> None:
-        self._kube = kube
         self._clock = clock
         self._random = random.Random(f"scheduler/{seed}")
-        self._recorder = Recorder(kube, clock, DEFAULT_NAME)
+        self._writes = Writes(kube, clock)
         self._shapes = Shapes()
         self._nodes = Nodes()
+        self._storage = Storage()
+        self._nominations = Nominations()
         self._namespaces: dict[str, Mapping[str, str]] = {}
-        self._placer = Placer(self._nodes, lambda name: self._namespaces.get(name, {}))
+        self._placer = Placer(
+            self._nodes, lambda name: self._namespaces.get(name, {}), self._storage, self._nominations
+        )
         self._queue = PodQueue()
         self._workloads = WorkloadSelectors()
-        self._failed: dict[Shape, tuple[int, Outcome]] = {}
+        self._budgets: dict[Key, Budget] = {}
+        self._bound: dict[Key, RawObject] = {}
+        self._reserved: dict[Key, _Reserved] = {}
+        self._failed: dict[Shape, tuple[_State, Outcome, Preemption]] = {}
         self.attempts = 0
 
     @property
@@ -58,6 +86,8 @@ class Scheduler:
         return (
             Source(kinds.NAMESPACE, self._take_namespace),
             Source(kinds.NODE, self._take_node),
+            *(Source(kind, self._take_storage) for kind in Storage.KINDS),
+            Source(kinds.POD_DISRUPTION_BUDGET, self._take_budget),
             Source(kinds.POD, self._take_pod),
             *(Source(kind, self._take_workload) for kind in WorkloadSelectors.KINDS),
         )
@@ -66,11 +96,15 @@ class Scheduler:
         """Try every pod that is due."""
         del request
         now = self._clock.now()
+        self._finish_reserved(now)
         self._queue.flush(now)
         while (waiting := self._queue.pop()) is not None:
             self._attempt(waiting)
+        times = [each.until for each in self._reserved.values()]
         at = self._queue.next_time()
-        return DONE if at is None else Result(max(at - now, 0.001))
+        if at is not None:
+            times.append(at)
+        return Result(max(min(times) - now, 0.001)) if times else DONE
 
     # What the watches tell
 
@@ -86,6 +120,26 @@ class Scheduler:
         self._workloads.take(event)
         return ()
 
+    def _take_budget(self, event: WatchEvent) -> Sequence[Request]:
+        key = key_of(event.object)
+        selector = event.object["spec"].get("selector")
+        if event.type is EventType.DELETED or not selector:
+            self._budgets.pop(key, None)  # a budget whose selector is empty counts for nothing here
+            return ()
+        selects = compile_selector(decode(selector, LabelSelector))
+        status = event.object.get("status") or {}
+        if selects is not None:
+            disrupted = frozenset(status.get("disruptedPods") or ())
+            self._budgets[key] = Budget(key[0], selects, int(status.get("disruptionsAllowed") or 0), disrupted)
+        return ()
+
+    def _take_storage(self, event: WatchEvent) -> Sequence[Request]:
+        try:
+            self._storage.take(event)
+        except InvalidObject:
+            return ()  # what cannot be read is as if it were not there
+        return (Request(),) if self._reserved else self._stir(_STORAGE_RULES)
+
     def _take_node(self, event: WatchEvent) -> Sequence[Request]:
         if event.type is EventType.DELETED:
             self._nodes.remove(event.object["metadata"]["name"])
@@ -98,32 +152,60 @@ class Scheduler:
 
     def _take_pod(self, event: WatchEvent) -> Sequence[Request]:
         pod = event.object
-        metadata = pod["metadata"]
-        key = (metadata.get("namespace", ""), metadata["name"])
+        key = key_of(pod)
         node = pod["spec"].get("nodeName")
         phase = (pod.get("status") or {}).get("phase")
         if event.type is EventType.DELETED or phase in _TERMINAL:
-            self._queue.remove(key)
+            self._drop(key)
             freed = self._nodes.forget(key)
             return self._stir(_ROOM_RULES | _POD_RULES) if freed is not None else ()
         if node:
-            self._queue.remove(key)
+            self._drop(key)
+            self._bound[key] = pod
             return self._take_placed(key, pod, node)
-        if pod["spec"].get("schedulerName", DEFAULT_NAME) != DEFAULT_NAME or metadata.get("deletionTimestamp"):
-            self._queue.remove(key)
+        if pod["spec"].get("schedulerName", DEFAULT_NAME) != DEFAULT_NAME or "deletionTimestamp" in pod["metadata"]:
+            if key in self._reserved:
+                self._nodes.forget(key)
+            self._drop(key)
             return ()
-        if pod["spec"].get("schedulingGates"):
+        if pod["spec"].get("schedulingGates") or key in self._reserved:
             return ()
-        self._queue.put(key, pod)
-        return (Request(),) if self._queue.has_active else ()
+        self._take_nomination(key, pod)
+        self._queue.put(key, pod, self._clock.now())
+        return (Request(),) if self._queue.has_active or self._queue.next_time() is not None else ()
+
+    def _drop(self, key: Key) -> None:
+        """The pod needs no node any more."""
+        self._queue.remove(key)
+        self._nominations.drop(key)
+        self._reserved.pop(key, None)
+        self._bound.pop(key, None)
+
+    def _take_nomination(self, key: Key, pod: RawObject) -> None:
+        """Follow a nomination that someone has written: this scheduler before it was restarted, or another component."""
+        nominated = (pod.get("status") or {}).get("nominatedNodeName")
+        if nominated and not self._nominations.node_of(key):
+            try:
+                self._nominations.put(key, self._shapes.of(pod), nominated)
+            except InvalidObject:
+                return  # the attempt will say what is wrong with the pod
 
     def _take_placed(self, key: Key, pod: RawObject, node: str) -> Sequence[Request]:
         try:
             shape = self._shapes.of(pod)
         except InvalidObject:
             return ()
-        is_new = self._nodes.place(PlacedPod(key, shape, node, "deletionTimestamp" in pod["metadata"]))
-        return self._stir(_POD_RULES) if is_new else ()
+        is_deleting = "deletionTimestamp" in pod["metadata"]
+        started = (pod.get("status") or {}).get("startTime")
+        placed = PlacedPod(
+            key,
+            shape,
+            node,
+            is_deleting,
+            parse_time(started) if started else float("inf"),
+            is_deleting and condition_of(pod, "DisruptionTarget").get("reason") == BY_SCHEDULER,
+        )
+        return self._stir(_POD_RULES) if self._nodes.place(placed) else ()
 
     def _stir(self, rules: frozenset[str] | None) -> Sequence[Request]:
         """Wake pods that these rules (None: any) refused. Without a refusal there were no nodes at all."""
@@ -143,70 +225,99 @@ class Scheduler:
             shape = self._shapes.of(waiting.pod)
         except InvalidObject as error:
             self._queue.park(waiting, frozenset({"NodeAffinity"}), now)
-            self._refuse(waiting.pod, str(error))
+            self._writes.refuse(waiting.pod, str(error), "")
             return
-        outcome = self._place(shape, waiting.pod)
+        outcome, room = self._place(waiting, shape)
         if not outcome.best:
             self._queue.park(waiting, outcome.plugins, now)
-            self._refuse(waiting.pod, outcome.message)
+            self._make_room(waiting, shape, outcome, room)
             return
         node = outcome.best[0] if len(outcome.best) == 1 else self._random.choice(outcome.best)
-        self._bind(waiting, shape, node)
+        picture = self._nodes.get(node)
+        plans = outcome.rules.volumes.plan(picture) if outcome.rules and outcome.rules.volumes and picture else ()
+        self._nodes.place(PlacedPod(waiting.key, shape, node))
+        if plans:
+            self._reserve(waiting, node, plans, now)
+        else:
+            self._bind(waiting, node)
 
-    def _place(self, shape: Shape, pod: RawObject) -> Outcome:
+    def _place(self, waiting: WaitingPod, shape: Shape) -> tuple[Outcome, Preemption]:
         """Pods of one shape fail alike as long as nothing has changed, so only the first is worked out."""
-        known = self._failed.get(shape)
-        if known is not None and known[0] == self._nodes.generation:
-            return known[1]
-        defaults = () if shape.has_spreads else self._workloads.default_spreads(pod)
-        outcome = self._placer.place(shape, defaults)
-        if not outcome.best:
+        nominated = self._nominations.node_of(waiting.key)
+        alike = not (shape.has_volumes or nominated)
+        state = (self._nodes.generation, self._nominations.generation)
+        known = self._failed.get(shape) if alike else None
+        if known is not None and known[0] == state:
+            return known[1:]
+        defaults = () if shape.has_spreads else self._workloads.default_spreads(waiting.pod)
+        outcome = self._placer.place(waiting.key, shape, defaults)
+        if outcome.best or outcome.rules is None:
+            return outcome, Preemption()
+        budgets = tuple(self._budgets.values())
+        room = preemption.search(outcome.rules, self._nodes, outcome.refusals, budgets, nominated)
+        if alike and not room.candidates:
             if len(self._failed) >= _REMEMBERED_FAILURES:
                 self._failed.clear()
-            self._failed[shape] = (self._nodes.generation, outcome)
-        return outcome
+            self._failed[shape] = (state, attrs.evolve(outcome, rules=None, refusals={}), room)
+        return outcome, room
 
-    def _bind(self, waiting: WaitingPod, shape: Shape, node: str) -> None:
-        namespace, name = waiting.key
-        try:
-            self._kube.bind(name, namespace, node)
-        except KubeError as error:
-            if error.not_found or error.code == 409:
-                self._queue.remove(waiting.key)  # gone or bound already: the watch will tell
-                return
-            self._queue.retry(waiting, self._clock.now())
+    def _make_room(self, waiting: WaitingPod, shape: Shape, outcome: Outcome, room: Preemption) -> None:
+        """Drive out the victims on the node that this hurts least, and say why the pod waits."""
+        if not room.candidates:
+            nominated = self._nominations.node_of(waiting.key) if room.message == reasons.IN_PROGRESS else ""
+            if not nominated:
+                self._nominations.drop(waiting.key)
+            message = f"{outcome.message} preemption: {room.message}" if room.message else outcome.message
+            self._writes.refuse(waiting.pod, message, nominated)
             return
-        self._nodes.place(PlacedPod(waiting.key, shape, node))
-        self._queue.remove(waiting.key)
-        message = f"Successfully assigned {namespace}/{name} to {node}"
-        self._recorder.record(kinds.POD, waiting.pod, NORMAL, "Scheduled", message)
+        best = preemption.least_harm(room.candidates)
+        chosen = best[0] if len(best) == 1 else self._random.choice(best)
+        self._nominations.put(waiting.key, shape, chosen.node)
+        for victim in chosen.pods:
+            raw = self._bound.get(victim.key)
+            if raw is not None:
+                self._writes.drive_out(victim, raw, chosen.node, waiting.pod)
+        for key in self._nominations.lesser(chosen.node, shape.priority):
+            self._nominations.drop(key)
+            self._writes.withdraw_nomination(key)
+        self._writes.refuse(waiting.pod, outcome.message, chosen.node)
 
-    def _refuse(self, pod: RawObject, message: str) -> None:
-        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-        known = _condition(pod)
-        if any(known.get(field) != value for field, value in condition.items()):
-            moved = known.get("status") != "False"
-            since = format_time(self._clock.now()) if moved else known.get("lastTransitionTime")
-            self._patch(pod, {**condition, "lastProbeTime": None, "lastTransitionTime": since})
-        self._recorder.record(kinds.POD, pod, WARNING, "FailedScheduling", message)
+    # Binding
 
-    def _patch(self, pod: RawObject, condition: Mapping[str, Any]) -> None:
-        metadata = pod["metadata"]
+    def _bind(self, waiting: WaitingPod, node: str) -> None:
         try:
-            self._kube.patch(
-                kinds.POD,
-                metadata["name"],
-                {"status": {"conditions": [condition]}},
-                metadata["namespace"],
-                patch_type=PatchType.STRATEGIC,
-                subresource="status",
-            )
+            self._writes.bind(waiting.pod, node)
         except KubeError as error:
-            if not error.not_found:
-                raise
+            self._nodes.forget(waiting.key)
+            if error.not_found or error.code == 409:
+                self._drop(waiting.key)  # gone or bound already: the watch will tell
+            else:
+                self._queue.retry(waiting, self._clock.now())
+            return
+        self._queue.remove(waiting.key)
+        self._nominations.drop(waiting.key)
 
+    def _reserve(self, waiting: WaitingPod, node: str, plans: tuple[ClaimPlan, ...], now: float) -> None:
+        """Ask for the pod's volumes; it is bound when they are there."""
+        claims = [self._storage.claim(*plan.claim) for plan in plans]
+        uids = {claim.key: claim.raw["metadata"]["uid"] for claim in claims if claim is not None}
+        try:
+            self._writes.prepare_volumes(plans, uids, node)
+        except KubeError:
+            self._nodes.forget(waiting.key)
+            self._queue.retry(waiting, now)
+            return
+        self._reserved[waiting.key] = _Reserved(waiting, node, plans, now + BINDING_TIMEOUT_S)
 
-def _condition(pod: RawObject) -> Mapping[str, Any]:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    found: Mapping[str, Any] = next((each for each in conditions if each.get("type") == "PodScheduled"), {})
-    return found
+    def _finish_reserved(self, now: float) -> None:
+        for key, reserved in tuple(self._reserved.items()):
+            claims = [self._storage.claim(*plan.claim) for plan in reserved.plans]
+            if all(claim is not None and claim.is_bound for claim in claims):
+                del self._reserved[key]
+                self._bind(reserved.waiting, reserved.node)
+            elif reserved.until <= now or self._nodes.get(reserved.node) is None:
+                del self._reserved[key]
+                self._nodes.forget(key)
+                self._queue.retry(reserved.waiting, now)
+                message = 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
+                self._writes.refuse(reserved.waiting.pod, message, "", "SchedulerError")

@@ -11,7 +11,7 @@ from karpy.sim.scheduler.nodes import NodePicture, Nodes, PlacedPod
 from karpy.sim.scheduler.reasons import AFFINITY, ANTI_AFFINITY, OTHERS_ANTI_AFFINITY, Refusal
 from karpy.sim.scheduler.shape import AffinityTerm, Shape
 
-__all__ = ["InterPodFilter", "InterPodScore"]
+__all__ = ["InterPodFilter", "InterPodScore", "NamespaceLabels"]
 
 Domain = tuple[str, str]
 NamespaceLabels = Callable[[str], Mapping[str, str]]
@@ -43,28 +43,37 @@ class InterPodFilter:
         self._forbidden: dict[Domain, int] = {}
         for node in nodes.with_terms.values():
             if node.exists:
-                self._count_repelling(node)
-        self._forbidden_keys = tuple(dict.fromkeys(key for key, _ in self._forbidden))
+                for pod in node.with_terms.values():
+                    self._count_repelling(node, pod, 1)
         if shape.affinity or shape.anti_affinity:
             for node in nodes:
                 for pod in node.pods.values():
-                    self._count_own(node, pod)
+                    self._count_own(node, pod, 1)
+        self._forbidden_keys = self._keys_of_forbidden()
 
-    def _count_repelling(self, node: NodePicture) -> None:
-        for pod in node.with_terms.values():
-            for term in pod.shape.anti_affinity:
-                if self._matches(term, self._shape):
-                    _add(self._forbidden, node, term.topology_key)
+    def count(self, node: NodePicture, pod: PlacedPod, sign: int) -> None:
+        """Suppose that a pod comes to a node (1) or leaves it (-1)."""
+        self._count_repelling(node, pod, sign)
+        self._count_own(node, pod, sign)
+        self._forbidden_keys = self._keys_of_forbidden()
 
-    def _count_own(self, node: NodePicture, pod: PlacedPod) -> None:
+    def _keys_of_forbidden(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(key for key, _ in self._forbidden))
+
+    def _count_repelling(self, node: NodePicture, pod: PlacedPod, sign: int) -> None:
+        for term in pod.shape.anti_affinity:
+            if self._matches(term, self._shape):
+                _add(self._forbidden, node, term.topology_key, sign)
+
+    def _count_own(self, node: NodePicture, pod: PlacedPod, sign: int) -> None:
         shape = self._shape
         # A pod counts for affinity only when all terms accept it, for anti-affinity term by term.
         if shape.affinity and all(self._matches(term, pod.shape) for term in shape.affinity):
             for term in shape.affinity:
-                _add(self._wanted, node, term.topology_key)
+                _add(self._wanted, node, term.topology_key, sign)
         for term in shape.anti_affinity:
             if self._matches(term, pod.shape):
-                _add(self._shunned, node, term.topology_key)
+                _add(self._shunned, node, term.topology_key, sign)
 
     def refuse(self, node: NodePicture) -> Refusal | None:
         if self._shape.affinity and not self._is_attracted(node):
@@ -93,6 +102,8 @@ def _add(counts: dict[Domain, int], node: NodePicture, key: str, amount: int = 1
     value = node.labels.get(key)
     if value is not None:
         counts[key, value] = counts.get((key, value), 0) + amount
+        if not counts[key, value]:
+            del counts[key, value]
 
 
 class InterPodScore:

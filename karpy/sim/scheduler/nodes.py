@@ -6,6 +6,7 @@ nodes' sums.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -34,6 +35,10 @@ class PlacedPod:
     shape: Shape
     node: str
     is_deleting: bool = False
+    started: float = math.inf
+    """When its kubelet took it in; infinity before that."""
+    makes_room: bool = False
+    """It is being deleted for the sake of a more important pod."""
 
 
 class NodePicture:
@@ -99,6 +104,12 @@ class NodePicture:
             self.live[pod.shape] = self.live.get(pod.shape, 0) + 1
         self._count(pod.shape, 1)
 
+    def refresh(self, pod: PlacedPod) -> None:
+        """What is new of a pod that it holds changes none of its sums."""
+        self.pods[pod.key] = pod
+        if pod.key in self.with_terms:
+            self.with_terms[pod.key] = pod
+
     def take(self, key: Key) -> None:
         pod = self.pods.pop(key)
         self.with_terms.pop(key, None)
@@ -118,6 +129,17 @@ class NodePicture:
             self.ports[port] += sign
             if not self.ports[port]:
                 del self.ports[port]
+
+    def scratch(self) -> NodePicture:
+        """A copy on which pods may come and go without anyone noticing."""
+        copy = NodePicture(self.name)
+        copy.exists, copy.version = self.exists, self.version
+        copy.labels, copy.taints, copy.unschedulable = self.labels, self.taints, self.unschedulable
+        copy.allocatable = self.allocatable
+        copy.pods, copy.with_terms, copy.live = dict(self.pods), dict(self.with_terms), dict(self.live)
+        copy.requested, copy.ports = dict(self.requested), self.ports.copy()
+        copy.scored_cpu, copy.scored_memory = self.scored_cpu, self.scored_memory
+        return copy
 
     def has_port_conflict(self, wanted: tuple[HostPort, ...]) -> bool:
         """Whether a host port is taken: the same protocol and port on the same address, or either on all addresses."""
@@ -188,6 +210,8 @@ class Nodes:
         known = self._placed.get(pod.key)
         if known is not None:
             if (known.node, known.shape, known.is_deleting) == (pod.node, pod.shape, pod.is_deleting):
+                self._placed[pod.key] = pod
+                self._pictures[pod.node].refresh(pod)
                 return False
             self.forget(pod.key)
         self._placed[pod.key] = pod
@@ -213,6 +237,10 @@ class Nodes:
             del self._pictures[pod.node]
         self.generation += 1
         return pod
+
+    def placed(self, key: Key) -> PlacedPod | None:
+        """The pod, when it is on a node."""
+        return self._placed.get(key)
 
     def count(self, selects: LabelTest, namespace: str) -> Mapping[str, int]:
         """How many pods of the namespace, not being deleted, ``selects`` accepts on each node that holds any.

@@ -1,7 +1,7 @@
 """The pods that wait for a node: to be tried now, after a back-off, or when something changes that could help.
 
-Source: kube-scheduler's queue. Higher priority first, then older; a pod that failed rests 1 s, doubling to 10 s, and one that
-nothing helped is tried again after five minutes.
+Source: kube-scheduler's queue. Higher priority first, then whoever was queued earlier; a pod that failed rests 1 s, doubling to
+10 s, and one that nothing helped is tried again after five minutes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,26 @@ class WaitingPod:
 
     key: Key
     pod: RawObject
-    order: tuple[int, str, int]
+    order: tuple[int, float, str, int]
+    """Priority, when it was queued, when it was created, and when it was first seen."""
     attempts: int = 0
     not_before: float = 0.0
     plugins: frozenset[str] = frozenset()
 
 
-def _order(pod: RawObject, serial: int) -> tuple[int, str, int]:
-    return -(pod["spec"].get("priority") or 0), pod["metadata"].get("creationTimestamp") or "", serial
+_Order = tuple[int, float, str, int]
+
+
+def _order(pod: RawObject, queued: float, serial: int) -> _Order:
+    return -(pod["spec"].get("priority") or 0), queued, pod["metadata"].get("creationTimestamp") or "", serial
+
+
+def _asks_otherwise(old: RawObject, new: RawObject) -> bool:
+    """Whether the pod itself changed in a way that may let it be placed."""
+    if old is new:
+        return False
+    was, now = old["metadata"], new["metadata"]
+    return bool(old["spec"] != new["spec"] or was.get("labels") != now.get("labels"))
 
 
 class PodQueue:
@@ -43,25 +55,28 @@ class PodQueue:
 
     def __init__(self) -> None:
         self._pods: dict[Key, WaitingPod] = {}
-        self._active: list[tuple[tuple[int, str, int], Key]] = []
+        self._active: list[tuple[_Order, Key]] = []
         self._is_active: set[Key] = set()
-        self._resting: list[tuple[float, tuple[int, str, int], Key]] = []
+        self._resting: list[tuple[float, _Order, Key]] = []
         self._parked: dict[Key, float] = {}
         self._serial = 0
 
     def __len__(self) -> int:
         return len(self._pods)
 
-    def put(self, key: Key, pod: RawObject) -> None:
-        """Take in a pod without a node, or a new version of one; a changed one is not tried sooner for that."""
+    def put(self, key: Key, pod: RawObject, now: float) -> None:
+        """Take in a pod without a node, or a new version of one, which is tried again when it asks for something else."""
         waiting = self._pods.get(key)
         if waiting is not None:
             if waiting.pod["metadata"]["uid"] == pod["metadata"]["uid"]:
+                asks_otherwise = _asks_otherwise(waiting.pod, pod)
                 waiting.pod = pod
+                if asks_otherwise and key in self._parked:
+                    self._unpark(waiting, now)
                 return
             self.remove(key)
         self._serial += 1
-        self._pods[key] = WaitingPod(key, pod, _order(pod, self._serial))
+        self._pods[key] = WaitingPod(key, pod, _order(pod, now, self._serial))
         self._activate(self._pods[key])
 
     def remove(self, key: Key) -> None:
@@ -84,6 +99,7 @@ class PodQueue:
     def park(self, waiting: WaitingPod, plugins: frozenset[str], now: float) -> None:
         """The attempt failed for these rules' refusals; wait for a change that concerns them."""
         waiting.plugins = plugins
+        waiting.order = _order(waiting.pod, now, waiting.order[-1])
         waiting.not_before = now + min(FIRST_BACKOFF_S * 2 ** (waiting.attempts - 1), LONGEST_BACKOFF_S)
         self._parked[waiting.key] = now
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -33,8 +33,26 @@ AFFINITY = Refusal("InterPodAffinity", ("node(s) didn't match pod affinity rules
 ANTI_AFFINITY = Refusal("InterPodAffinity", ("node(s) didn't match pod anti-affinity rules",))
 OTHERS_ANTI_AFFINITY = Refusal("InterPodAffinity", ("node(s) didn't satisfy existing pods anti-affinity rules",))
 
-_NO_VICTIMS = "No preemption victims found for incoming pod"
-_NOT_HELPFUL = "Preemption is not helpful for scheduling"
+DISK_IN_USE = Refusal("VolumeRestrictions", ("node(s) had no available disk",))
+CLAIM_IN_USE = Refusal(
+    "VolumeRestrictions",
+    ("node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode",),
+)
+TOO_MANY_VOLUMES = Refusal("NodeVolumeLimits", ("node(s) exceed max volume count",))
+VOLUME_ZONE = Refusal("VolumeZone", ("node(s) had no available volume zone",), is_final=True)
+NAMES_CONFLICT = Refusal("NodeAffinity", ("pod affinity terms conflict",), is_final=True)
+
+NODE_CONFLICT = "node(s) had volume node affinity conflict"
+NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NEVER = "not eligible due to preemptionPolicy=Never."
+IN_PROGRESS = "not eligible due to a terminating pod on the nominated node."
+
+_LONGEST = 1024
+"""What fits into the note of an event; longer ones are cut."""
 
 
 def untolerated(key: str, value: str) -> Refusal:
@@ -46,24 +64,41 @@ def insufficient(too_many_pods: bool, resources: tuple[str, ...]) -> Refusal:
     return Refusal("NodeResourcesFit", ("Too many pods", *lacking) if too_many_pods else lacking)
 
 
+def unbindable(*reasons: str) -> Refusal:
+    return Refusal("VolumeBinding", reasons, is_final=True)
+
+
 def no_nodes_message() -> str:
     return "no nodes available to schedule pods"
 
 
 def summary(refusals: Mapping[str, Refusal]) -> str:
-    """The message of the PodScheduled condition for a pod that every node refused.
+    """Why every node refused, counted.
 
-    >>> summary({"a": UNSCHEDULABLE})[:55]
-    '0/1 nodes are available: 1 node(s) were unschedulable. '
+    >>> summary({"a": UNSCHEDULABLE})
+    '0/1 nodes are available: 1 node(s) were unschedulable.'
     """
-    reasons: Counter[str] = Counter()
-    outcomes: Counter[str] = Counter()
-    for refusal in refusals.values():
-        reasons.update(refusal.reasons)
-        outcomes[_NOT_HELPFUL if refusal.is_final else _NO_VICTIMS] += 1
-    head = f"0/{len(refusals)} nodes are available"
-    return f"{head}: {_histogram(reasons)}. preemption: {head}: {_histogram(outcomes)}."
+    return f"{_head(len(refusals))}: {_histogram(refusals.values())}."
 
 
-def _histogram(counts: Mapping[str, int]) -> str:
+def summary_of_all(refusal: Refusal, count: int) -> str:
+    """Why no node was looked at at all.
+
+    >>> summary_of_all(NAMES_CONFLICT, 3)
+    '0/3 nodes are available: pod affinity terms conflict.'
+    """
+    return f"{_head(count)}: {', '.join(refusal.reasons)}."
+
+
+def shortened(message: str) -> str:
+    """As much of a message as an event holds."""
+    return message if len(message) <= _LONGEST else message[: _LONGEST - 4] + " ..."
+
+
+def _head(count: int) -> str:
+    return f"0/{count} nodes are available"
+
+
+def _histogram(refusals: Iterable[Refusal]) -> str:
+    counts = Counter(reason for refusal in refusals for reason in refusal.reasons)
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))

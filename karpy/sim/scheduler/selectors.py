@@ -5,6 +5,7 @@ Written apart from `karpy.requirements` on purpose: the simulated scheduler is t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from karpy.objects.podspec import NodeSelectorTerm
@@ -16,11 +17,15 @@ Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
 
 
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
 def _integer(text: str | None) -> int | None:
-    try:
-        return int(text) if text is not None else None
-    except ValueError:
+    """A 64-bit integer as Go reads one; Python would take underscores too."""
+    if text is None or not _INTEGER.fullmatch(text):
         return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def _holds(requirement: SelectorRequirement, labels: Labels) -> bool:

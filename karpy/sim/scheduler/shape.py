@@ -5,7 +5,7 @@ Pods that differ only in their names share one `Shape`, so that whatever is foun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -39,6 +39,7 @@ _READ = (
     "resources",
     "overhead",
     "priority",
+    "preemptionPolicy",
 )
 _LEAST_MILLI_CPU = 100
 _LEAST_MEMORY = 200 * 1024 * 1024
@@ -46,6 +47,16 @@ _REMEMBERED = 20_000
 
 HostPort = tuple[str, str, int]
 """Address, protocol, port."""
+Disk = tuple[str, bool]
+"""The identity of a disk that a pod mounts by itself, and whether readers may share it."""
+
+# Volumes that matter to placement: claims, and disks that are attached to one machine at a time.
+_DISKS: Mapping[str, tuple[str, bool]] = {
+    "awsElasticBlockStore": ("volumeID", False),
+    "gcePersistentDisk": ("pdName", True),
+    "iscsi": ("iqn", True),
+}
+_MOUNTED = frozenset({"persistentVolumeClaim", "ephemeral", *_DISKS})
 
 
 @attrs.frozen(eq=False)
@@ -108,12 +119,28 @@ class Shape:
     soft_spreads: tuple[Spread, ...]
     has_spreads: bool
     node_names: frozenset[str] | None
-    """The only nodes that its affinity names, as for pods of DaemonSets."""
+    """The only nodes that its affinity names, as for pods of DaemonSets; empty when the names contradict each other."""
+    priority: int
+    may_preempt: bool
+    claims: tuple[str, ...]
+    """Names of the volume claims that it mounts."""
+    own_claims: tuple[str, ...]
+    """Names of its volumes whose claims are made for it alone."""
+    disks: tuple[Disk, ...]
 
     @property
     def has_terms(self) -> bool:
         """Whether other pods' placement may depend on this pod beyond the room that it takes."""
         return bool(self.affinity or self.anti_affinity or self.preferences)
+
+    @property
+    def has_volumes(self) -> bool:
+        """Whether storage has a say in where it may run."""
+        return bool(self.claims or self.own_claims or self.disks)
+
+    def claim_names(self, pod_name: str) -> tuple[str, ...]:
+        """All claims of the pod of that name."""
+        return (*self.claims, *(f"{pod_name}-{volume}" for volume in self.own_claims))
 
 
 class Shapes:
@@ -130,17 +157,23 @@ class Shapes:
             InvalidObject: the pod cannot be read.
         """
         metadata, spec = pod["metadata"], pod["spec"]
-        mark = self._encode((metadata.get("namespace", ""), metadata.get("labels"), [spec.get(key) for key in _READ]))
+        mounted = [each for each in spec.get("volumes") or () if not _MOUNTED.isdisjoint(each)]
+        mark = self._encode(
+            (metadata.get("namespace", ""), metadata.get("labels"), mounted, [spec.get(key) for key in _READ])
+        )
         shape = self._known.get(mark)
         if shape is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            shape = _read(metadata.get("namespace", ""), metadata.get("labels") or {}, decode(spec, PodSpec))
+            space, labels = metadata.get("namespace", ""), metadata.get("labels") or {}
+            shape = _read(space, labels, decode(spec, PodSpec), mounted, spec.get("preemptionPolicy") != "Never")
             self._known[mark] = shape
         return shape
 
 
-def _read(namespace: str, labels: Mapping[str, str], spec: PodSpec) -> Shape:
+def _read(
+    namespace: str, labels: Mapping[str, str], spec: PodSpec, mounted: Sequence[RawObject], may_preempt: bool
+) -> Shape:
     affinity = spec.affinity
     node = affinity.node_affinity if affinity else None
     together = (affinity.pod_affinity if affinity else None) or PodAffinity()
@@ -169,7 +202,20 @@ def _read(namespace: str, labels: Mapping[str, str], spec: PodSpec) -> Shape:
         soft_spreads=_spreads(spec.topology_spread_constraints, "ScheduleAnyway", labels),
         has_spreads=bool(spec.topology_spread_constraints),
         node_names=_node_names(required),
+        priority=spec.priority or 0,
+        may_preempt=may_preempt,
+        claims=tuple(each["persistentVolumeClaim"]["claimName"] for each in mounted if "persistentVolumeClaim" in each),
+        own_claims=tuple(each["name"] for each in mounted if "ephemeral" in each),
+        disks=tuple(_disks(mounted)),
     )
+
+
+def _disks(mounted: Sequence[RawObject]) -> Iterator[Disk]:
+    for volume in mounted:
+        for kind, (field, shared) in _DISKS.items():
+            if kind in volume:
+                source = volume[kind]
+                yield f"{kind}/{source.get(field, '')}", shared and bool(source.get("readOnly"))
 
 
 def _says(term: NodeSelectorTerm) -> bool:

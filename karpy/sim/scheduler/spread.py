@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from karpy import labels
-from karpy.sim.scheduler.nodes import NodePicture, Nodes
+from karpy.sim.scheduler.nodes import NodePicture, Nodes, PlacedPod
 from karpy.sim.scheduler.reasons import SPREAD, SPREAD_LABEL, Refusal
 from karpy.sim.scheduler.selectors import LabelTest
 from karpy.sim.scheduler.shape import Shape, Spread
@@ -60,10 +60,26 @@ class SpreadFilter:
 
     def __init__(self, shape: Shape, nodes: Nodes, fits_affinity: NodeTest) -> None:
         self._spreads = shape.hard_spreads
+        self._shape = shape
         self._labels = shape.labels
+        self._fits_affinity = fits_affinity
         self._counts: dict[Domain, int] = {}
         if self._spreads:
             self._tally(shape, nodes, fits_affinity)
+        self._least = [self._fewest(spread) for spread in self._spreads]
+
+    def count(self, node: NodePicture, pod: PlacedPod, sign: int) -> None:
+        """Suppose that a pod comes to a node (1) or leaves it (-1)."""
+        shape = pod.shape
+        if not self._spreads or pod.is_deleting or shape.namespace != self._shape.namespace:
+            return
+        if not _has_all_keys(node, self._spreads):
+            return
+        for spread in self._spreads:
+            selected = spread.selects is not None and spread.selects(shape.labels)
+            if selected and _includes(spread, self._shape, node, self._fits_affinity):
+                domain = (spread.topology_key, node.labels[spread.topology_key])
+                self._counts[domain] = self._counts.get(domain, 0) + sign
         self._least = [self._fewest(spread) for spread in self._spreads]
 
     def _tally(self, shape: Shape, nodes: Nodes, fits_affinity: NodeTest) -> None:

@@ -1,4 +1,4 @@
-"""Which pods belong together for the scheduler's default spreading: those of a ReplicaSet, a StatefulSet or a Service."""
+"""Which pods belong together for the scheduler's default spreading: those of a workload or a Service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ _REMEMBERED = 1_000
 class WorkloadSelectors:
     """Knows the selectors of workloads and services."""
 
-    KINDS: ClassVar[tuple[Kind, ...]] = (kinds.REPLICA_SET, kinds.STATEFUL_SET, kinds.SERVICE)
+    KINDS: ClassVar[tuple[Kind, ...]] = (
+        kinds.REPLICA_SET,
+        kinds.STATEFUL_SET,
+        kinds.REPLICATION_CONTROLLER,
+        kinds.SERVICE,
+    )
 
     def __init__(self) -> None:
         self._selectors: dict[tuple[str, Key], tuple[RawObject, LabelTest]] = {}
@@ -46,7 +51,8 @@ class WorkloadSelectors:
         if event.type is EventType.DELETED or not selector:
             self._selectors.pop(place, None)
         elif place not in self._selectors or self._selectors[place][0] != selector:
-            self._selectors[place] = (selector, _compiled(selector))
+            labels_only = kind is kinds.REPLICATION_CONTROLLER
+            self._selectors[place] = (selector, _compiled({"matchLabels": selector} if labels_only else selector))
 
     def default_spreads(self, pod: RawObject) -> tuple[Spread, ...]:
         """The constraints wished for by default; none for a pod that belongs to nothing."""

@@ -10,9 +10,10 @@ from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.api.selectors import matches_label_selector
+from karpy.sim.api.selectors import matches_label_selector, selector_text
 from karpy.sim.cache import ClusterCache, controller_of
-from karpy.sim.workloads.objects import is_active, is_finished, is_ready, with_condition, write_status
+from karpy.sim.recorder import WARNING, Recorder
+from karpy.sim.workloads.objects import is_active, is_ready, with_condition, write_status
 from karpy.sim.workloads.rollout import resolve
 
 __all__ = ["Budgets"]
@@ -20,7 +21,16 @@ __all__ = ["Budgets"]
 _EVICTION_COUNTS_S = 120.0
 """How long an eviction that was granted counts against the budget while its pod is still there."""
 
-_SCALED = {"ReplicaSet": kinds.REPLICA_SET, "StatefulSet": kinds.STATEFUL_SET}
+_SCALED = {
+    "Deployment": kinds.DEPLOYMENT,
+    "ReplicaSet": kinds.REPLICA_SET,
+    "StatefulSet": kinds.STATEFUL_SET,
+    "ReplicationController": kinds.REPLICATION_CONTROLLER,
+}
+
+
+class _Unscaled(Exception):
+    """A pod's owner does not say how many pods there should be."""
 
 
 class Budgets:
@@ -32,14 +42,14 @@ class Budgets:
         self._kube = kube
         self._clock = clock
         self._cache = cache
+        self._recorder = Recorder(kube, clock, "controllermanager")
 
     @property
     def sources(self) -> Sequence[Source]:
         return (
             Source(kinds.POD_DISRUPTION_BUDGET, by_name),
             Source(kinds.POD, self._of_pod),
-            Source(kinds.REPLICA_SET, self._in_namespace),
-            Source(kinds.STATEFUL_SET, self._in_namespace),
+            *(Source(kind, self._in_namespace) for kind in _SCALED.values()),
         )
 
     def _of_pod(self, event: WatchEvent) -> Sequence[Request]:
@@ -67,9 +77,13 @@ class Budgets:
         pods = [
             pod
             for pod in self._cache.pods_in(request.namespace)
-            if not is_finished(pod) and matches_label_selector(selector, pod["metadata"].get("labels") or {})
+            if matches_label_selector(selector, pod["metadata"].get("labels") or {})
         ]
-        expected, desired = self._goal(budget, pods)
+        try:
+            expected, desired = self._goal(budget, pods)
+        except _Unscaled as error:
+            self._fail_safe(budget, str(error))
+            return DONE
         disrupted = self._disrupted(budget, pods)
         healthy = sum(
             1 for pod in pods if is_ready(pod) and is_active(pod) and pod["metadata"]["name"] not in disrupted
@@ -89,31 +103,68 @@ class Budgets:
         waiting = [parse_time(at) + _EVICTION_COUNTS_S - now for at in disrupted.values()]
         return Result(max(min(waiting), 0.001)) if waiting else DONE
 
+    def _fail_safe(self, budget: RawObject, message: str) -> None:
+        """Nothing may go while nobody knows how many there should be."""
+        text = f"Failed to calculate the number of expected pods: {message}"
+        self._recorder.record(kinds.POD_DISRUPTION_BUDGET, budget, WARNING, "CalculateExpectedPodCountFailed", text)
+        now = self._clock.now()
+        conditions = _with(budget, "False", "SyncFailed", message, now)
+        write_status(
+            self._kube, kinds.POD_DISRUPTION_BUDGET, budget, {"disruptionsAllowed": 0, "conditions": conditions}
+        )
+
     def _goal(self, budget: RawObject, pods: Sequence[RawObject]) -> tuple[int, int]:
         """How many pods there should be, and how many of them must be healthy."""
         spec = budget["spec"]
         least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
         if most is not None:
-            expected = self._expected(pods)
+            expected = self._expected(budget, pods)
             return expected, max(expected - resolve(most, expected, up=True), 0)
         if isinstance(least, str):
-            expected = self._expected(pods)
+            expected = self._expected(budget, pods)
             return expected, resolve(least, expected, up=True)
         return len(pods), int(least or 0)
 
-    def _expected(self, pods: Sequence[RawObject]) -> int:
-        """What the pods' owners are scaled to; a pod that nothing scales counts for itself."""
-        total, seen = 0, set()
+    def _expected(self, budget: RawObject, pods: Sequence[RawObject]) -> int:
+        """What the pods' owners are scaled to. Pods without an owner do not count, which is said.
+
+        Raises:
+            _Unscaled: an owner has no scale.
+        """
+        total, seen, unmanaged = 0, set(), False
         for pod in pods:
             owner = controller_of(pod)
-            kind = _SCALED.get(owner["kind"]) if owner is not None else None
-            scaled = self._cache.get(kind, owner["name"], pod["metadata"]["namespace"]) if kind and owner else None
-            if scaled is None:
-                total += 1
-            elif scaled["metadata"]["uid"] not in seen:
-                seen.add(scaled["metadata"]["uid"])
-                total += int(scaled["spec"].get("replicas", 1))
+            if owner is None:
+                unmanaged = True
+            elif owner["uid"] not in seen:
+                seen.add(owner["uid"])
+                scaled = self._scaled(owner, pod["metadata"]["namespace"])
+                if scaled is not None and (
+                    scaled["metadata"]["uid"] == owner["uid"] or scaled["metadata"]["uid"] not in seen
+                ):
+                    seen.add(scaled["metadata"]["uid"])
+                    total += int(scaled["spec"].get("replicas", 1))
+        if unmanaged:
+            text = (
+                f"Pods selected by this PodDisruptionBudget (selector: {selector_text(budget['spec'].get('selector'))}) were found "
+                "to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined "
+                'behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+            )
+            self._recorder.record(kinds.POD_DISRUPTION_BUDGET, budget, WARNING, "UnmanagedPods", text)
         return total
+
+    def _scaled(self, owner: RawObject, namespace: str) -> RawObject | None:
+        """What scales the pods of ``owner``: itself, or the Deployment behind a ReplicaSet; None when it is gone."""
+        kind = _SCALED.get(owner["kind"])
+        if kind is None:
+            raise _Unscaled(f"{_plural(owner)} does not implement the scale subresource")
+        found = self._cache.get(kind, owner["name"], namespace)
+        if found is None or found["metadata"]["uid"] != owner["uid"]:
+            return None
+        above = controller_of(found)
+        if owner["kind"] == "ReplicaSet" and above is not None and above["kind"] == "Deployment":
+            return self._cache.get(kinds.DEPLOYMENT, above["name"], namespace)
+        return found
 
     def _disrupted(self, budget: RawObject, pods: Sequence[RawObject]) -> dict[str, str]:
         """Evictions granted for pods that have not been marked as going yet."""
@@ -125,8 +176,17 @@ class Budgets:
         }
 
 
+def _plural(owner: RawObject) -> str:
+    group = owner["apiVersion"].rpartition("/")[0]
+    return f"{owner['kind'].lower()}s.{group}" if group else f"{owner['kind'].lower()}s"
+
+
 def _conditions(budget: RawObject, allowed: int, now: float) -> list[Any]:
-    present = (budget.get("status") or {}).get("conditions") or ()
     status, reason = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
+    return _with(budget, status, reason, "", now)
+
+
+def _with(budget: RawObject, status: str, reason: str, message: str, now: float) -> list[Any]:
+    present = (budget.get("status") or {}).get("conditions") or ()
     generation = budget["metadata"].get("generation", 0)
-    return with_condition(present, "DisruptionAllowed", status, reason, "", now, observedGeneration=generation)
+    return with_condition(present, "DisruptionAllowed", status, reason, message, now, observedGeneration=generation)

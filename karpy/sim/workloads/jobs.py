@@ -1,37 +1,53 @@
-"""Jobs: pods that run to their end, so many times."""
+"""Jobs: pods that run to their end, so many times.
+
+Every pod carries a finalizer until its end is counted, so that no end is lost or counted twice, whenever the controller stops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from karpy.clock import Clock, format_time, parse_time
+import attrs
+
+from karpy.clock import Clock, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.cache import ClusterCache
-from karpy.sim.recorder import NORMAL, WARNING, Recorder
+from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.recorder import NORMAL, Recorder
+from karpy.sim.workloads import jobrules
+from karpy.sim.workloads.jobrules import COMPLETE, INDEX, OUT_OF_TIME, TOO_MANY_FAILURES, TRACKED, Round, Verdict
+from karpy.sim.workloads.jobstatus import JobStatus
 from karpy.sim.workloads.objects import (
     condition_of,
     delete_pod,
     is_active,
     is_deleting,
-    is_ready,
+    is_finished,
     owners,
     pod_from,
-    with_condition,
-    write_status,
 )
+from karpy.sim.workloads.replicasets import deletion_order
 
 __all__ = ["Jobs"]
 
-_OPTIONAL = ("active", "succeeded", "failed", "ready", "terminating")
+_BURST = 500
+_TARGETS: Mapping[str, str] = {"SuccessCriteriaMet": "Complete", "FailureTarget": "Failed"}
+
+
+@attrs.define(eq=False)
+class _Failures:
+    """Failures since the last success, for the pause before the next pod."""
+
+    count: int = 0
+    last: float = 0.0
 
 
 class Jobs:
-    """The Job controller, for non-indexed jobs."""
+    """The Job controller."""
 
     name = "job-controller"
 
@@ -40,6 +56,8 @@ class Jobs:
         self._clock = clock
         self._cache = cache
         self._recorder = Recorder(kube, clock, self.name)
+        self._status = JobStatus(kube, clock, self._recorder)
+        self._failures: dict[str, _Failures] = {}
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -51,83 +69,191 @@ class Jobs:
 
     def reconcile(self, request: Request) -> Result:
         job = self._cache.get(kinds.JOB, request.name, request.namespace)
-        if job is None or is_deleting(job):
+        if job is None:
+            self._release_orphans(request)
             return DONE
-        if condition_of(job, "Complete") or condition_of(job, "Failed"):
+        if is_deleting(job):
+            self._release(pod for pod in self._cache.owned(kinds.POD, job["metadata"]["uid"]))
+            return DONE
+        if jobrules.is_over(job):
+            self._failures.pop(job["metadata"]["uid"], None)
+            self._release(self._cache.owned(kinds.POD, job["metadata"]["uid"]))
             return self._expire(job)
-        pods = list(self._cache.owned(kinds.POD, job["metadata"]["uid"]))
-        succeeded = sum(1 for pod in pods if pod["status"].get("phase") == "Succeeded")
-        failed = sum(1 for pod in pods if pod["status"].get("phase") == "Failed")
-        active = [pod for pod in pods if is_active(pod)]
-        ending = [pod for pod in pods if is_deleting(pod)]
-        verdict = _verdict(job, succeeded, failed, len(active))
-        if verdict is not None:
-            self._finish(active)
-        else:
-            self._steer(job, active, len(ending), succeeded)
-        self._write_status(job, active, succeeded, failed, len(ending), verdict)
-        return DONE
+        return self._work(job)
 
-    def _steer(self, job: RawObject, active: Sequence[RawObject], ending: int, succeeded: int) -> None:
-        spec = job["spec"]
-        wanted = 0 if spec.get("suspend") else int(spec.get("parallelism", 1))
+    # Pods without a job
+
+    def _release_orphans(self, request: Request) -> None:
+        """Let go of the pods of a job that is gone."""
+        gone = []
+        for pod in self._cache.pods_in(request.namespace):
+            owner = controller_of(pod) if jobrules.is_tracked(pod) else None
+            if owner is not None and (owner["kind"], owner["name"]) == ("Job", request.name):
+                gone.append(pod)
+        self._release(gone)
+
+    def _release(self, pods: Iterable[RawObject]) -> None:
+        for pod in tuple(pods):
+            if jobrules.is_tracked(pod):
+                self._untrack(pod)
+
+    def _untrack(self, pod: RawObject) -> None:
+        metadata = pod["metadata"]
+        kept = [each for each in metadata["finalizers"] if each != TRACKED]
+        patch = {"metadata": {"uid": metadata["uid"], "finalizers": kept or None}}
+        try:
+            self._kube.patch(kinds.POD, metadata["name"], patch, metadata["namespace"])
+        except KubeError as error:
+            if not (error.not_found or error.conflict):
+                raise
+
+    # Counting
+
+    def _work(self, job: RawObject) -> Result:
+        job, state = self._count(job)
+        verdict = self._verdict(state)
+        after: float | None = None
+        if verdict is not None:
+            for pod in state.active:
+                delete_pod(self._kube, pod)
+            state.going += state.active
+            state.active = []
+        else:
+            after = self._steer(state)
+        self._status.write(state, verdict)
+        deadline = self._deadline(job)
+        if deadline is not None:
+            left = max(deadline - self._clock.now(), 0.001)
+            after = left if after is None else min(after, left)
+        return DONE if after is None else Result(after)
+
+    def _count(self, job: RawObject) -> tuple[RawObject, Round]:
+        """Count the pods that have ended since: note them, let them go, add them up."""
+        status = job.get("status") or {}
+        pods = list(self._cache.owned(kinds.POD, job["metadata"]["uid"]))
+        noted = {
+            key: list((status.get("uncountedTerminatedPods") or {}).get(key) or ()) for key in ("succeeded", "failed")
+        }
+        known = {uid for uids in noted.values() for uid in uids}
+        done = jobrules.indexes_of(status.get("completedIndexes") or "")
+        ended = [pod for pod in pods if jobrules.is_tracked(pod) and jobrules.has_ended(job, pod)]
+        new = [pod for pod in ended if pod["metadata"]["uid"] not in known]
+        failures = []
+        for pod in new:
+            index = jobrules.index_of(pod)
+            if pod["status"].get("phase") == "Succeeded":
+                if jobrules.is_indexed(job):
+                    if index is not None and index < int(job["spec"]["completions"]):
+                        done.add(index)
+                else:
+                    noted["succeeded"].append(pod["metadata"]["uid"])
+            elif not jobrules.is_ignored(job, pod):
+                noted["failed"].append(pod["metadata"]["uid"])
+                failures.append(pod)
+        if failures or noted["succeeded"]:
+            uncounted = {key: uids for key, uids in noted.items() if uids}
+            job = self._status.patch(job, {"uncountedTerminatedPods": uncounted})
+        self._release(ended)
+        succeeded = (
+            len(done) if jobrules.is_indexed(job) else int(status.get("succeeded") or 0) + len(noted["succeeded"])
+        )
+        failed = int(status.get("failed") or 0) + len(noted["failed"])
+        self._remember(job, failures, has_success=len(new) > len(failures))
+        active = [pod for pod in pods if is_active(pod)]
+        going = [pod for pod in pods if is_deleting(pod) and not is_finished(pod)]
+        return job, Round(job, pods, active, succeeded, failed, done, failures, going)
+
+    def _remember(self, job: RawObject, failures: Sequence[RawObject], *, has_success: bool) -> None:
+        record = self._failures.setdefault(job["metadata"]["uid"], _Failures())
+        if has_success:
+            record.count = 0
+        if failures:
+            record.count += len(failures)
+            record.last = self._clock.now()
+
+    # Deciding
+
+    def _deadline(self, job: RawObject) -> float | None:
+        seconds, started = job["spec"].get("activeDeadlineSeconds"), (job.get("status") or {}).get("startTime")
+        if seconds is None or not started or job["spec"].get("suspend"):
+            return None
+        return parse_time(started) + float(seconds)
+
+    def _verdict(self, state: Round) -> Verdict | None:
+        job, spec = state.job, state.job["spec"]
+        for target, type_ in _TARGETS.items():  # what was decided before stands
+            decided = condition_of(job, target)
+            if decided is not None and decided["status"] == "True":
+                return Verdict(type_, decided["reason"], decided["message"])
+        by_policy = jobrules.failed_by_policy(job, state.new_failures)
+        if by_policy is not None:
+            return by_policy
+        limit = int(spec.get("backoffLimit", 6))
+        if state.failed > limit or jobrules.restarts(job, state.pods) >= max(limit, 1):
+            return TOO_MANY_FAILURES
+        deadline = self._deadline(job)
+        if deadline is not None and deadline <= self._clock.now():
+            return OUT_OF_TIME
         completions = spec.get("completions")
         if completions is not None:
-            wanted = min(wanted, int(completions) - succeeded)
-        elif succeeded:
-            wanted = min(wanted, len(active))  # a work queue is empty once one worker says so
-        for pod in active[wanted:]:
-            delete_pod(self._kube, pod)
-        for _ in range(wanted - len(active) - ending):
-            self._create(job)
+            return COMPLETE if state.succeeded >= int(completions) else None
+        return COMPLETE if state.succeeded > 0 and not state.active else None
 
-    def _create(self, job: RawObject) -> None:
-        metadata = job["metadata"]
+    # Acting
+
+    def _steer(self, state: Round) -> float | None:
+        """Make or end pods; answers after how many seconds more may be made."""
+        wanted = _wanted(state)
+        surplus = len(state.active) - wanted
+        if surplus > 0:
+            for pod in deletion_order(state.active, now=self._clock.now())[:surplus]:
+                if delete_pod(self._kube, pod):
+                    state.active.remove(pod)
+                    state.going.append(pod)
+                    message = f"Deleted pod: {pod['metadata']['name']}"
+                    self._recorder.record(kinds.JOB, state.job, NORMAL, "SuccessfulDelete", message)
+            return None
+        going = 0
+        if jobrules.replaces_only_failed(state.job):
+            going = sum(1 for pod in state.going if not jobrules.has_ended(state.job, pod))
+        missing = min(-surplus - going, _BURST)
+        if missing <= 0:
+            return None
+        record = self._failures.get(state.job["metadata"]["uid"], _Failures())
+        wait = record.last + jobrules.backoff_s(record.count) - self._clock.now()
+        if wait > 0:
+            return wait
+        for index in self._next_indexes(state, missing):
+            self._create(state.job, index)
+        return None
+
+    @staticmethod
+    def _next_indexes(state: Round, count: int) -> Sequence[int | None]:
+        if not jobrules.is_indexed(state.job):
+            return [None] * count
+        taken = {jobrules.index_of(pod) for pod in state.active} | state.done
+        free = (index for index in range(int(state.job["spec"]["completions"])) if index not in taken)
+        return [index for index, _ in zip(free, range(count), strict=False)]
+
+    def _create(self, job: RawObject, index: int | None) -> None:
+        metadata, template = job["metadata"], job["spec"]["template"]
         marks = {
             "batch.kubernetes.io/controller-uid": metadata["uid"],
             "batch.kubernetes.io/job-name": metadata["name"],
             "controller-uid": metadata["uid"],
             "job-name": metadata["name"],
         }
-        template = job["spec"]["template"]
-        pod = pod_from(template, kinds.JOB, job, generateName=f"{metadata['name']}-", labels=marks)
+        stem = metadata["name"] if index is None else f"{metadata['name']}-{index}"
+        if index is not None:
+            marks[INDEX] = str(index)
+        pod = pod_from(template, kinds.JOB, job, generateName=f"{stem}-", labels=marks)
+        pod["metadata"]["finalizers"] = [*(pod["metadata"].get("finalizers") or ()), TRACKED]
+        if index is not None:
+            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), INDEX: str(index)}
+            pod["spec"] = _indexed(pod["spec"], stem)
         made = self._kube.create(kinds.POD, pod, metadata["namespace"])
         message = f"Created pod: {made['metadata']['name']}"
         self._recorder.record(kinds.JOB, job, NORMAL, "SuccessfulCreate", message)
-
-    def _finish(self, active: Sequence[RawObject]) -> None:
-        for pod in active:
-            delete_pod(self._kube, pod)
-
-    def _write_status(
-        self,
-        job: RawObject,
-        active: Sequence[RawObject],
-        succeeded: int,
-        failed: int,
-        ending: int,
-        verdict: tuple[str, str, str] | None,
-    ) -> None:
-        now = self._clock.now()
-        present = job.get("status") or {}
-        status: dict[str, Any] = {
-            "active": 0 if verdict else len(active),
-            "ready": sum(1 for pod in active if is_ready(pod)) if not verdict else 0,
-            "succeeded": succeeded,
-            "failed": failed,
-            "terminating": ending,
-        }
-        if not job["spec"].get("suspend"):
-            status["startTime"] = present.get("startTime") or format_time(now)
-        if verdict is not None:
-            type_, reason, message = verdict
-            status["conditions"] = with_condition(present.get("conditions") or (), type_, "True", reason, message, now)
-            kind = NORMAL if type_ == "Complete" else WARNING
-            if type_ == "Complete":
-                status["completionTime"] = format_time(now)
-            text = "Job completed" if type_ == "Complete" else message
-            self._recorder.record(kinds.JOB, job, kind, "Completed" if type_ == "Complete" else reason, text)
-        write_status(self._kube, kinds.JOB, job, status, _OPTIONAL)
 
     def _expire(self, job: RawObject) -> Result:
         seconds = job["spec"].get("ttlSecondsAfterFinished")
@@ -139,18 +265,33 @@ class Jobs:
             return Result(left)
         metadata = job["metadata"]
         try:
-            self._kube.delete(kinds.JOB, metadata["name"], metadata["namespace"], uid=metadata["uid"])
+            self._kube.delete(
+                kinds.JOB, metadata["name"], metadata["namespace"], uid=metadata["uid"], propagation="Foreground"
+            )
         except KubeError as error:
-            if not error.not_found:
+            if not (error.not_found or error.conflict):
                 raise
         return DONE
 
 
-def _verdict(job: RawObject, succeeded: int, failed: int, active: int) -> tuple[str, str, str] | None:
-    """The condition that ends the job: type, reason, message; None while it goes on."""
-    spec = job["spec"]
-    if failed > int(spec.get("backoffLimit", 6)):
-        return "Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+def _wanted(state: Round) -> int:
+    spec = state.job["spec"]
+    if spec.get("suspend"):
+        return 0
+    parallelism = int(spec.get("parallelism", 1))
     completions = spec.get("completions")
-    complete = succeeded >= int(completions) if completions is not None else succeeded > 0 and active == 0
-    return ("Complete", "CompletionsReached", "Reached expected number of succeeded pods") if complete else None
+    if completions is not None:
+        return max(min(parallelism, int(completions) - state.succeeded), 0)
+    return min(parallelism, len(state.active)) if state.succeeded else parallelism
+
+
+def _indexed(spec: RawObject, hostname: str) -> dict[str, Any]:
+    """The spec in which every container knows its index."""
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
+    variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}
+
+    def knowing(containers: Sequence[RawObject]) -> list[RawObject]:
+        return [{**each, "env": [*(each.get("env") or ()), variable]} for each in containers]
+
+    known = {key: knowing(spec[key]) for key in ("containers", "initContainers") if spec.get(key)}
+    return {**spec, **known, "hostname": hostname}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from karpy import labels
@@ -13,7 +14,7 @@ from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.cache import ClusterCache
+from karpy.sim.cache import ClusterCache, controller_of
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.workloads.objects import (
     available_since,
@@ -25,6 +26,7 @@ from karpy.sim.workloads.objects import (
     is_ready,
     owners,
     pod_from,
+    with_condition,
     write_status,
 )
 
@@ -58,13 +60,20 @@ class ReplicaSets:
             return DONE
         owned = claim(self._kube, self._cache, kinds.POD, kinds.REPLICA_SET, replica_set)
         pods = [pod for pod in owned if is_active(pod)]
-        if not is_deleting(replica_set):
-            missing = replica_set["spec"].get("replicas", 1) - len(pods)
-            if missing > 0:
-                self._create(replica_set, min(missing, _BURST))
-            elif missing < 0:
-                self._end(replica_set, pods, min(-missing, _BURST))
+        try:
+            if not is_deleting(replica_set):
+                self._fit(replica_set, pods)
+        except KubeError as error:
+            self._write_status(replica_set, pods, error)
+            raise
         return self._write_status(replica_set, pods)
+
+    def _fit(self, replica_set: RawObject, pods: Sequence[RawObject]) -> None:
+        missing = replica_set["spec"].get("replicas", 1) - len(pods)
+        if missing > 0:
+            self._create(replica_set, min(missing, _BURST))
+        elif missing < 0:
+            self._end(replica_set, pods, min(-missing, _BURST))
 
     def _create(self, replica_set: RawObject, count: int) -> None:
         metadata = replica_set["metadata"]
@@ -84,14 +93,22 @@ class ReplicaSets:
             self._tell(replica_set, "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
 
     def _end(self, replica_set: RawObject, pods: Sequence[RawObject], count: int) -> None:
-        for pod in deletion_order(pods)[:count]:
+        for pod in deletion_order(pods, self._related(replica_set), self._clock.now())[:count]:
             if delete_pod(self._kube, pod):
                 self._tell(replica_set, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+
+    def _related(self, replica_set: RawObject) -> list[RawObject]:
+        """The pods of all ReplicaSets of the same Deployment."""
+        owner = controller_of(replica_set)
+        siblings = [replica_set] if owner is None else list(self._cache.owned(kinds.REPLICA_SET, owner["uid"]))
+        return [pod for each in siblings for pod in self._cache.owned(kinds.POD, each["metadata"]["uid"])]
 
     def _tell(self, replica_set: RawObject, reason: str, message: str) -> None:
         self._recorder.record(kinds.REPLICA_SET, replica_set, NORMAL, reason, message)
 
-    def _write_status(self, replica_set: RawObject, pods: Sequence[RawObject]) -> Result:
+    def _write_status(
+        self, replica_set: RawObject, pods: Sequence[RawObject], error: KubeError | None = None
+    ) -> Result:
         now = self._clock.now()
         min_ready_s = float(replica_set["spec"].get("minReadySeconds") or 0)
         since = [available_since(pod, min_ready_s) for pod in pods]
@@ -104,38 +121,65 @@ class ReplicaSets:
             "availableReplicas": ready - len(later),
             "observedGeneration": replica_set["metadata"].get("generation", 0),
         }
+        conditions = self._conditions(replica_set, len(pods), error)
+        if conditions is not None:
+            status["conditions"] = conditions or None
         optional = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
         write_status(self._kube, kinds.REPLICA_SET, replica_set, status, optional)
         return Result(min(later) - now) if later else DONE
+
+    def _conditions(self, replica_set: RawObject, count: int, error: KubeError | None) -> list[Any] | None:
+        """The conditions when they are to change. A failure for the same reason is not told anew: its text may name another pod."""
+        known = (replica_set.get("status") or {}).get("conditions") or ()
+        if error is None:
+            return [each for each in known if each["type"] != "ReplicaFailure"] if known else None
+        reason = "FailedCreate" if replica_set["spec"].get("replicas", 1) > count else "FailedDelete"
+        present = condition_of(replica_set, "ReplicaFailure")
+        if present is not None and present["reason"] == reason:
+            return None
+        return list(with_condition(known, "ReplicaFailure", "True", reason, error.message, self._clock.now()))
 
 
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def deletion_order(pods: Sequence[RawObject]) -> list[RawObject]:
+def deletion_order(pods: Sequence[RawObject], related: Iterable[RawObject] = (), now: float = 0.0) -> list[RawObject]:
     """The pods that can best be spared first.
 
-    Those without a node, then not running, not ready, of lower deletion cost, on nodes with more of their kind, ready for the
-    shortest time, and youngest (the order of the Kubernetes controller).
+    Those without a node, then not running, not ready, of lower deletion cost, on nodes with more of their kind, ready for a shorter
+    time, restarted more often, and younger (the order of the Kubernetes controller). ``related`` are all active pods of the
+    workload; without them, these pods alone count. Times count by their order of magnitude, so that of many pods of about one age
+    not always the youngest goes.
     """
-    crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods if is_ready(pod))
+    crowd = Counter(pod["spec"].get("nodeName", "") for pod in related or pods if is_active(pod))
 
     def rank(pod: RawObject) -> tuple[Any, ...]:
         metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
         ready = condition_of(pod, "Ready")
-        ready_since = parse_time(ready["lastTransitionTime"]) if ready is not None and is_ready(pod) else 0.0
+        ready_since = parse_time(ready["lastTransitionTime"]) if ready is not None and is_ready(pod) else now
         return (
             bool(node),
             _PHASES.get((pod.get("status") or {}).get("phase", ""), 0),
             is_ready(pod),
             _deletion_cost(pod),
             -crowd[node],
-            -ready_since,
-            -parse_time(metadata["creationTimestamp"]),
-            metadata["name"],
+            _magnitude(now - ready_since),
+            -_restarts(pod),
+            _magnitude(now - parse_time(metadata["creationTimestamp"])),
+            metadata["uid"],
         )
 
     return sorted(pods, key=rank)
+
+
+def _magnitude(age_s: float) -> int:
+    """The binary order of magnitude of an age in nanoseconds."""
+    return int(math.log2(age_s * 1e9)) if age_s > 0 else -1
+
+
+def _restarts(pod: RawObject) -> int:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return max((int(each.get("restartCount") or 0) for each in statuses), default=0)
 
 
 def _deletion_cost(pod: RawObject) -> int:

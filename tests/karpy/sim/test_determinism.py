@@ -32,13 +32,27 @@ world.run(30)
 world.cloud.kill("sim:///sim-1a/i-00000001")
 world.api.patch(kinds.DEPLOYMENT, "api", {{"spec": {{"replicas": 2}}}}, "default")
 world.run(900)
+{more}
 print(trace.hexdigest(), world.loop.reconciles, world.api.store.revision)
 """
 
+STORM = """
+from karpy.sim.forecast import forecast
 
-def trace(seed: int, hash_seed: str) -> str:
+world = world_with_nodes(8, seed={seed}, weather=forecast({seed}, zones=("sim-1a",), instance_types=("c-*", "s-*")))
+for kind in (kinds.POD, kinds.NODE, kinds.EVENT, kinds.LEASE):
+    world.subscribe(kind, note)
+world.apply([deployment("web", 30)])
+world.run(900)
+for notice in world.cloud.messages(most=999):
+    trace.update(repr(notice).encode())
+print(world.cloud.cost(), [machine.provider_id for machine in world.cloud.machines])
+"""
+
+
+def trace(seed: int, hash_seed: str, more: str = "") -> str:
     done = subprocess.run(
-        [sys.executable, "-c", STORY.format(seed=seed)],
+        [sys.executable, "-c", STORY.format(seed=seed, more=more.format(seed=seed))],
         env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)},
         cwd=ROOT,
         capture_output=True,
@@ -53,3 +67,7 @@ def test_two_runs_of_one_seed_are_the_same() -> None:
     first, second = trace(1, "1"), trace(1, "4242")
     assert first == second
     assert first != trace(2, "1")
+
+
+def test_the_weather_of_one_seed_is_the_same() -> None:
+    assert trace(3, "1", STORM) == trace(3, "4242", STORM)

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from karpy import labels
 from karpy.errors import KubeError
 from karpy.objects import kinds
+from karpy.objects.kinds import Kind
 from karpy.sim.nodes import KUBELET_VERSION, SILENT_RENEWAL
+from karpy.sim.podlife import EXIT_CODE, READY_SECONDS, RUN_SECONDS, STOP_SECONDS
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK, bare_pod, event_reasons, phases, pods, world_with_nodes
 
@@ -125,3 +129,110 @@ def test_a_machine_that_takes_the_name_of_one_that_ended_joins_too() -> None:
     second = world.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS, "worker")
     world.run(10)
     assert world.api.get(kinds.NODE, "worker")["spec"]["providerID"] == second.provider_id
+
+
+def joining(**faults: Any) -> World:
+    """A world with one machine to which something happens."""
+    world = World(timing=QUICK)
+    made = world.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS, "worker")
+    machine = world.cloud.machine(made.provider_id)
+    assert machine is not None
+    for name, value in faults.items():
+        setattr(machine, name, value)
+    return world
+
+
+def ready(world: World, kind: Kind = kinds.NODE, name: str = "worker") -> str:
+    found = world.api.get(kind, name, "default" if kind.namespaced else "")
+    return str(next(each["status"] for each in found["status"]["conditions"] if each["type"] == "Ready"))
+
+
+def test_a_machine_may_have_less_memory_than_its_type_promises() -> None:
+    world = joining(memory_factor=0.75)
+    world.run(10)
+    found = world.api.get(kinds.NODE, "worker")["status"]
+    assert found["capacity"]["memory"] == "12Gi"
+    assert found["allocatable"]["memory"] == "12032Mi"
+
+
+def test_devices_may_appear_after_the_node_is_ready() -> None:
+    world = joining(late_resources_s={"cpu": 60.0})
+    world.run(10)
+    assert ready(world) == "True"
+    assert "cpu" not in world.api.get(kinds.NODE, "worker")["status"]["allocatable"]
+    world.run(60)
+    assert world.api.get(kinds.NODE, "worker")["status"]["allocatable"]["cpu"] == "3900m"
+
+
+def test_a_machine_may_never_join() -> None:
+    world = joining(joins=False)
+    world.run(3600)
+    assert world.api.list(kinds.NODE).items == ()
+
+
+@pytest.mark.parametrize("heartbeats", [False, True])
+def test_a_kubelet_that_dies_is_noticed_and_welcomed_back(heartbeats: bool) -> None:
+    world = world_with_nodes(1, heartbeats=heartbeats)
+    machine = world.cloud.machine("sim:///sim-1a/i-00000001")
+    assert machine is not None
+    world.apply([bare_pod("a")])
+    world.run(10)
+    world.cloud.befall(machine.provider_id, "silence", for_s=120)
+    world.run(60)
+    assert ready(world, name="node-1") == "Unknown"
+    assert ready(world, kinds.POD, "a") == "False"
+    world.run(120)
+    assert ready(world, name="node-1") == "True"
+    assert ready(world, kinds.POD, "a") == "True"
+    assert "taints" not in world.api.get(kinds.NODE, "node-1")["spec"]
+
+
+def test_a_kubelet_dies_at_its_hour() -> None:
+    world = World(timing=QUICK)
+    made = world.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS, "worker")
+    machine = world.cloud.machine(made.provider_id)
+    assert machine is not None
+    machine.dies_at = world.clock.now() + 300
+    world.run(330)
+    assert ready(world) == "True"
+    world.run(30)
+    assert ready(world) == "Unknown"
+
+
+def test_a_pod_is_ready_when_its_probes_succeed() -> None:
+    world = world_with_nodes(1)
+    slow = bare_pod("a")
+    slow["metadata"]["annotations"] = {READY_SECONDS: "60"}
+    world.apply([slow])
+    world.run(30)
+    assert phases(world) == {"Running": 1}
+    assert ready(world, kinds.POD, "a") == "False"
+    world.run(60)
+    assert ready(world, kinds.POD, "a") == "True"
+
+
+def test_a_pod_that_ignores_the_request_to_stop_is_killed_when_its_grace_is_over() -> None:
+    world = world_with_nodes(1)
+    deaf = bare_pod("a", terminationGracePeriodSeconds=20)
+    deaf["metadata"]["annotations"] = {STOP_SECONDS: "inf"}
+    world.apply([deaf])
+    world.run(10)
+    world.api.delete(kinds.POD, "a", "default")
+    world.run(19)
+    assert phases(world) == {"Terminating": 1}
+    world.run(2)
+    assert phases(world) == {}
+
+
+def test_a_container_that_keeps_crashing_is_restarted_ever_later() -> None:
+    world = world_with_nodes(1)
+    frail = bare_pod("a")
+    frail["metadata"]["annotations"] = {RUN_SECONDS: "5", EXIT_CODE: "1"}
+    world.apply([frail])
+    restarts = []
+    for _ in range(4):
+        world.run(60)
+        restarts.append(world.api.get(kinds.POD, "a", "default")["status"]["containerStatuses"][0]["restartCount"])
+    assert restarts == sorted(restarts)
+    assert 4 <= restarts[-1] <= 7
+    assert "BackOff" in event_reasons(world, "a")

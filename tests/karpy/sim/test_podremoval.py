@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from karpy.objects import kinds
 from karpy.sim.podremoval import ORPHANED_S
+from karpy.sim.world import World
 from tests.karpy.sim.manifests import bare_pod, event_reasons, phases, pods, world_with_nodes
 
 TAINT = {"key": "team", "value": "a", "effect": "NoExecute"}
@@ -61,3 +62,54 @@ def test_a_pod_that_says_nothing_bears_an_unreachable_node_for_five_minutes() ->
     assert "Terminating" not in phases(world)
     world.run(20)
     assert phases(world) == {"Running": 1, "Terminating": 1}
+
+
+def disruption(world: World, name: str) -> str:
+    conditions = world.api.get(kinds.POD, name, "default")["status"]["conditions"]
+    return str(next((each["reason"] for each in conditions if each["type"] == "DisruptionTarget"), ""))
+
+
+def test_a_pod_that_a_taint_drives_out_is_told_so() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a")])
+    world.run(10)
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [{"key": "out", "effect": "NoExecute"}]}})
+    world.run(0.1)
+    assert disruption(world, "a") == "DeletionByTaintManager"
+
+
+def test_a_pod_held_by_a_finalizer_fails_when_its_node_is_gone() -> None:
+    world = world_with_nodes(1)
+    held = bare_pod("a")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    world.apply([held])
+    world.run(10)
+    world.api.delete(kinds.NODE, "node-1")
+    world.run(60)
+    assert disruption(world, "a") == "DeletionByPodGC"
+    assert world.api.get(kinds.POD, "a", "default")["status"]["phase"] == "Failed"
+
+
+def test_pods_on_their_way_out_go_at_once_when_their_node_is_out_of_service() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a"), bare_pod("b")])
+    world.run(10)
+    world.cloud.kill("sim:///sim-1a/i-00000001")
+    world.api.delete(kinds.POD, "a", "default")
+    world.run(60)
+    taint = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoSchedule"}
+    kept = world.api.get(kinds.NODE, "node-1")["spec"]["taints"]
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [*kept, taint]}})
+    world.run(1)
+    assert [pod["metadata"]["name"] for pod in pods(world)] == ["b"]
+
+
+def test_a_pod_deleted_before_it_had_a_node_does_not_linger() -> None:
+    world = world_with_nodes(1)
+    waiting = bare_pod("a", cpu="100")
+    waiting["metadata"]["finalizers"] = ["example.com/hold"]
+    world.apply([waiting])
+    world.run(1)
+    world.api.delete(kinds.POD, "a", "default")
+    world.run(1)
+    assert world.api.get(kinds.POD, "a", "default")["status"]["phase"] == "Failed"

@@ -7,8 +7,11 @@ from typing import Any
 
 from karpy import labels
 from karpy.sim.scheduler.nodes import Nodes, PlacedPod
+from karpy.sim.scheduler.nominations import Nominations
 from karpy.sim.scheduler.placement import Outcome, Placer
+from karpy.sim.scheduler.preemption import Budget, Preemption, search
 from karpy.sim.scheduler.shape import Shapes
+from karpy.sim.scheduler.storage import Storage
 
 Json = dict[str, Any]
 
@@ -35,7 +38,9 @@ class Scene:
         self.shapes = Shapes()
         self.nodes = Nodes()
         spaces = namespaces or {}
-        self.placer = Placer(self.nodes, lambda name: spaces.get(name, {}))
+        self.storage = Storage()
+        self.nominations = Nominations()
+        self.placer = Placer(self.nodes, lambda name: spaces.get(name, {}), self.storage, self.nominations)
         for each in nodes:
             self.nodes.describe(each)
         self._count = 0
@@ -48,13 +53,21 @@ class Scene:
         return self
 
     def place(self, wanted: Json) -> Outcome:
-        return self.placer.place(self.shapes.of(wanted))
+        key = (wanted["metadata"]["namespace"], wanted["metadata"]["name"])
+        return self.placer.place(key, self.shapes.of(wanted))
+
+    def room_for(self, wanted: Json, *budgets: Budget, nominated: str = "") -> Preemption:
+        """What preemption finds for a pod that fits nowhere."""
+        outcome = self.place(wanted)
+        assert outcome.rules is not None
+        assert not outcome.best
+        return search(outcome.rules, self.nodes, outcome.refusals, budgets, nominated)
 
     def best(self, wanted: Json) -> tuple[str, ...]:
         return tuple(sorted(self.place(wanted).best))
 
     def message(self, wanted: Json) -> str:
-        return self.place(wanted).message.partition(" preemption:")[0]
+        return self.place(wanted).message
 
 
 def affinity(app: str, key: str, *, anti: bool = False, weight: int = 0, **more: Any) -> Json:

@@ -109,3 +109,79 @@ def test_pods_that_fail_alike_are_worked_out_once_but_all_told() -> None:
 def bare_template(cpu: str) -> dict[str, Any]:
     made = bare_pod("web", cpu=cpu)
     return {"metadata": {"labels": {"app": "web"}}, "spec": made["spec"]}
+
+
+def priority_class(name: str, value: int, **more: Any) -> dict[str, Any]:
+    api = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return {**api, "metadata": {"name": name}, "value": value, **more}
+
+
+def test_an_important_pod_drives_out_a_lesser_one_gracefully_and_takes_its_place() -> None:
+    world = world_with_nodes(1)
+    world.apply([priority_class("vip", 1000), big("low")])
+    world.run(5)
+    told = []
+    world.subscribe(kinds.POD, lambda event: told.append((event.type.value, event.object)))
+    world.apply([big("vip", priorityClassName="vip")])
+    world.run(0.1)
+    vip = world.api.get(kinds.POD, "vip", "default")
+    assert vip["status"]["nominatedNodeName"] == "node-1"
+    assert scheduled(world, "vip")["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+    low = world.api.get(kinds.POD, "low", "default")
+    assert low["metadata"]["deletionGracePeriodSeconds"] == 30
+    disrupted = next(each for each in low["status"]["conditions"] if each["type"] == "DisruptionTarget")
+    assert (disrupted["status"], disrupted["reason"]) == ("True", "PreemptionByScheduler")
+    assert disrupted["message"] == "default-scheduler: preempting to accommodate a higher priority pod"
+    assert "Preempted" in event_reasons(world, "low")
+    world.run(20)
+    assert node_of(world, "vip") == "node-1"
+    assert event_reasons(world, "vip")[:2] == ["FailedScheduling", "Scheduled"]
+
+
+def test_the_room_is_kept_for_the_pod_that_made_it() -> None:
+    world = world_with_nodes(1)
+    world.apply([priority_class("vip", 1000), big("low", terminationGracePeriodSeconds=2)])
+    world.run(5)
+    world.apply([big("vip", priorityClassName="vip")])
+    world.run(0.1)
+    world.apply([big("thief")])
+    world.run(30)
+    assert node_of(world, "vip") == "node-1"
+    assert node_of(world, "thief") == ""
+
+
+def test_a_still_more_important_pod_takes_the_nomination_over() -> None:
+    world = world_with_nodes(1)
+    world.apply([priority_class("vip", 1000), priority_class("king", 2000), big("low")])
+    world.run(5)
+    world.apply([big("vip", priorityClassName="vip")])
+    world.run(0.1)
+    world.apply([big("king", priorityClassName="king")])
+    world.run(0.1)
+    assert "nominatedNodeName" not in world.api.get(kinds.POD, "vip", "default")["status"]
+    world.run(30)
+    assert node_of(world, "king") == "node-1"
+    assert node_of(world, "vip") == ""
+
+
+def test_a_polite_pod_waits_however_important() -> None:
+    world = world_with_nodes(1)
+    world.apply([priority_class("polite", 1000, preemptionPolicy="Never"), big("low")])
+    world.run(5)
+    world.apply([big("polite", priorityClassName="polite")])
+    world.run(5)
+    assert scheduled(world, "polite")["message"] == (
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
+    )
+    assert node_of(world, "low") == "node-1"
+
+
+def test_a_pod_that_asks_for_something_else_is_tried_again_soon() -> None:
+    world = world_with_nodes(1)
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [{"key": "team", "value": "a", "effect": "NoSchedule"}]}})
+    world.apply([bare_pod("a")])
+    world.run(30)
+    assert node_of(world, "a") == ""
+    world.api.patch(kinds.POD, "a", {"spec": {"tolerations": [{"key": "team", "operator": "Exists"}]}}, "default")
+    world.run(2)
+    assert node_of(world, "a") == "node-1"

@@ -16,11 +16,9 @@ def test_a_pod_goes_where_the_wanted_pods_are() -> None:
 
 
 def test_without_a_match_the_rule_is_named_and_final() -> None:
-    outcome = scene().place(pod(affinity=affinity("db", ZONE)))
-    assert outcome.message == (
-        "0/3 nodes are available: 3 node(s) didn't match pod affinity rules. "
-        "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
-    )
+    wanted = pod(affinity=affinity("db", ZONE))
+    assert scene().message(wanted) == "0/3 nodes are available: 3 node(s) didn't match pod affinity rules."
+    assert scene().room_for(wanted).message == ("0/3 nodes are available: 3 Preemption is not helpful for scheduling.")
 
 
 def test_the_first_of_a_group_that_wants_itself_may_start_it() -> None:

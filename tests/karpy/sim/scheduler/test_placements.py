@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from karpy.sim.scheduler.nodes import Nodes, PlacedPod
-from karpy.sim.scheduler.placement import Outcome, Placer
+from karpy.sim.scheduler.placement import Placer
+from karpy.sim.scheduler.preemption import search
 from karpy.sim.scheduler.shape import Shapes
 
 LIKELY_TIES = 8
@@ -22,14 +24,25 @@ def lines(shared: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, recorded)
 
 
-def place(line: dict[str, Any]) -> Outcome:
+@attrs.frozen
+class Answer:
+    best: tuple[str, ...]
+    message: str
+
+
+def place(line: dict[str, Any]) -> Answer:
     shapes, nodes = Shapes(), Nodes()
     for node in line["nodes"]:
         nodes.describe(node)
     for pod in line["pods"]:
         key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         nodes.place(PlacedPod(key, shapes.of(pod), pod["spec"]["nodeName"]))
-    return Placer(nodes).place(shapes.of(line["pending"]))
+    outcome = Placer(nodes).place(("default", line["pending"]["metadata"]["name"]), shapes.of(line["pending"]))
+    if outcome.best:
+        return Answer(outcome.best, "")
+    assert outcome.rules is not None
+    room = search(outcome.rules, nodes, outcome.refusals, ())
+    return Answer((), f"{outcome.message} preemption: {room.message}")
 
 
 def test_placements_and_messages_are_those_of_the_real_scheduler(shared: Path) -> None:

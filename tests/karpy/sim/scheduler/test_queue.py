@@ -14,7 +14,7 @@ def pod(name: str, priority: int = 0, created: str = "2026-01-05T09:00:00Z") -> 
 def queue_of(*pods: dict[str, Any]) -> PodQueue:
     queue = PodQueue()
     for each in pods:
-        queue.put(("", each["metadata"]["name"]), each)
+        queue.put(("", each["metadata"]["name"]), each, 0.0)
     return queue
 
 
@@ -87,12 +87,30 @@ def test_a_new_pod_of_the_same_name_starts_afresh() -> None:
     queue.park(popped(queue), FIT, now=0.0)
     successor = pod("a")
     successor["metadata"]["uid"] = "other"
-    queue.put(("", "a"), successor)
+    queue.put(("", "a"), successor, 0.0)
     assert popped(queue).attempts == 1
 
 
-def test_a_change_of_a_parked_pod_does_not_hurry_it() -> None:
+def test_a_parked_pod_that_asks_for_something_else_is_tried_again() -> None:
     queue = queue_of(pod("a"))
     queue.park(popped(queue), FIT, now=0.0)
-    queue.put(("", "a"), pod("a"))
+    changed = pod("a")
+    changed["spec"]["tolerations"] = [{"operator": "Exists"}]
+    queue.put(("", "a"), changed, 5.0)
+    assert popped(queue).pod is changed
+
+
+def test_of_equals_the_one_that_failed_last_is_tried_last() -> None:
+    queue = queue_of(pod("a"), pod("b"))
+    first, second = popped(queue), popped(queue)
+    queue.park(second, FIT, now=1.0)
+    queue.park(first, FIT, now=2.0)
+    queue.stir(anyone, now=20.0)
+    assert [popped(queue).key[1] for _ in range(2)] == ["b", "a"]
+
+
+def test_news_of_a_parked_pod_that_change_nothing_for_it_do_not_hurry_it() -> None:
+    queue = queue_of(pod("a"))
+    queue.park(popped(queue), FIT, now=0.0)
+    queue.put(("", "a"), pod("a"), 5.0)
     assert queue.pop() is None

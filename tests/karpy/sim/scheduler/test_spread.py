@@ -29,9 +29,9 @@ def test_when_every_domain_is_full_the_rule_is_named() -> None:
 
 
 def test_a_node_without_the_key_is_refused_for_good() -> None:
-    outcome = Scene(node("n1")).place(pod(topologySpreadConstraints=[spread(ZONE)]))
-    assert "didn't match pod topology spread constraints (missing required label)" in outcome.message
-    assert "1 Preemption is not helpful for scheduling" in outcome.message
+    scene, wanted = Scene(node("n1")), pod(topologySpreadConstraints=[spread(ZONE)])
+    assert "didn't match pod topology spread constraints (missing required label)" in scene.message(wanted)
+    assert "1 Preemption is not helpful for scheduling" in scene.room_for(wanted).message
 
 
 def test_a_cordoned_nodes_domain_counts_unless_taints_are_honoured() -> None:

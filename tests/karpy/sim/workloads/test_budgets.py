@@ -7,7 +7,16 @@ import pytest
 from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.sim.world import World
-from tests.karpy.sim.manifests import bare_pod, deployment, pods, status, world_with_nodes
+from tests.karpy.sim.manifests import (
+    bare_pod,
+    deployment,
+    event_reasons,
+    pods,
+    status,
+    template,
+    workload,
+    world_with_nodes,
+)
 
 
 def budget(app: str = "web", **spec: Any) -> dict[str, Any]:
@@ -61,11 +70,41 @@ def test_evictions_stop_at_the_budget_and_go_on_when_pods_are_back() -> None:
     world.api.evict(second, "default")
 
 
-def test_a_pod_that_nobody_scales_counts_for_itself() -> None:
+def test_pods_without_an_owner_count_only_for_a_plain_number() -> None:
     world = world_with_nodes(1)
     world.apply([bare_pod("web"), budget(maxUnavailable=1)])
     world.run(10)
-    assert numbers(world) == (1, 0, 1, 1)
+    assert numbers(world) == (0, 0, 1, 0)
+    assert "UnmanagedPods" in event_reasons(world, "keep")
+    counted = world_with_nodes(1)
+    counted.apply([bare_pod("web"), budget(minAvailable=0)])
+    counted.run(10)
+    assert numbers(counted) == (1, 0, 1, 1)
+
+
+def test_during_a_rollout_the_deployment_says_how_many_there_should_be() -> None:
+    world = world_with_nodes(2)
+    world.apply([deployment(replicas=4), budget(maxUnavailable="25%")])
+    world.run(20)
+    world.api.patch(kinds.DEPLOYMENT, "web", {"spec": {"template": template("web", "200m")}}, "default")
+    seen = set()
+    for _ in range(20):
+        world.run(0.5)
+        seen.add(numbers(world)[0])
+    assert seen == {4}
+
+
+def test_where_nobody_knows_the_number_nothing_may_go() -> None:
+    world = world_with_nodes(1)
+    world.apply([workload(kinds.DAEMON_SET, "web"), budget(maxUnavailable=1)])
+    world.run(10)
+    found = status(world, kinds.POD_DISRUPTION_BUDGET, "keep")
+    assert found["disruptionsAllowed"] == 0
+    (condition,) = found["conditions"]
+    assert (condition["reason"], condition["message"]) == (
+        "SyncFailed",
+        "daemonsets.apps does not implement the scale subresource",
+    )
 
 
 def test_its_condition_says_whether_anything_may_go() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -18,7 +19,12 @@ def job(annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any
 
 
 def conditions(world: World) -> dict[str, str]:
-    return {each["type"]: each["reason"] for each in status(world, kinds.JOB, "work").get("conditions", ())}
+    """Those that hold, without the ones that only announce the end."""
+    return {
+        each["type"]: each["reason"]
+        for each in status(world, kinds.JOB, "work").get("conditions", ())
+        if each["status"] == "True" and each["type"] not in ("SuccessCriteriaMet", "FailureTarget")
+    }
 
 
 def test_it_runs_its_pod_to_the_end() -> None:
@@ -80,3 +86,103 @@ def test_a_lost_pod_is_replaced() -> None:
     world.api.delete(kinds.POD, pods(world)[0]["metadata"]["name"], "default")
     world.run(40)
     assert conditions(world) == {"Complete": "CompletionsReached"}
+
+
+def test_the_end_is_announced_before_the_last_pod_is_gone() -> None:
+    world = world_with_nodes(1)
+    world.apply([job({RUN_SECONDS: "1000"}, activeDeadlineSeconds=30)])
+    world.run(30.1)
+    found = status(world, kinds.JOB, "work")
+    assert [each["type"] for each in found["conditions"]] == ["FailureTarget"]
+    assert found["terminating"] == 1
+    world.run(10)
+    assert conditions(world) == {"Failed": "DeadlineExceeded"}
+    assert pods(world) == []
+
+
+def test_between_failures_the_pause_doubles() -> None:
+    world = world_with_nodes(1)
+    made: list[float] = []
+    world.subscribe(kinds.POD, lambda event: made.append(world.clock.now()) if event.type.name == "ADDED" else None)
+    world.apply([job({EXIT_CODE: "1", RUN_SECONDS: "0"}, backoffLimit=3)])
+    world.run(200)
+    pauses = [round(later - earlier) // 5 * 5 for earlier, later in itertools.pairwise(made)]
+    assert pauses == [10, 20, 40]
+
+
+def test_every_index_is_done_once_and_its_pod_knows_it() -> None:
+    world = world_with_nodes(2)
+    world.apply([job(completions=5, parallelism=2, completionMode="Indexed")])
+    world.run(5)
+    first = pods(world)[0]
+    assert first["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] == "0"
+    assert first["spec"]["hostname"] == "work-0"
+    assert [each["name"] for each in first["spec"]["containers"][0]["env"]] == ["JOB_COMPLETION_INDEX"]
+    world.run(200)
+    found = status(world, kinds.JOB, "work")
+    assert (found["completedIndexes"], found["succeeded"]) == ("0-4", 5)
+    assert conditions(world) == {"Complete": "CompletionsReached"}
+
+
+def test_an_eviction_is_not_held_against_a_job_that_ignores_disruptions() -> None:
+    policy = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
+    world = world_with_nodes(1)
+    world.apply([job({RUN_SECONDS: "60"}, backoffLimit=0, podFailurePolicy=policy)])
+    world.run(10)
+    disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "Test", "message": ""}
+    (victim,) = pods(world)
+    name = victim["metadata"]["name"]
+    kept = [*victim["status"]["conditions"], disrupted]
+    world.api.patch(kinds.POD, name, {"status": {"conditions": kept}}, "default", subresource="status")
+    world.api.delete(kinds.POD, name, "default")
+    world.run(100)
+    assert conditions(world) == {"Complete": "CompletionsReached"}
+    assert "failed" not in status(world, kinds.JOB, "work")
+
+
+def test_a_code_that_no_retry_can_mend_ends_the_job() -> None:
+    codes = {"containerName": "main", "operator": "In", "values": [42]}
+    policy = {"rules": [{"action": "FailJob", "onExitCodes": codes}]}
+    world = world_with_nodes(1)
+    world.apply([job({EXIT_CODE: "42"}, podFailurePolicy=policy)])
+    world.run(100)
+    (name,) = (pod["metadata"]["name"] for pod in pods(world))
+    failed = next(each for each in status(world, kinds.JOB, "work")["conditions"] if each["type"] == "Failed")
+    assert failed["reason"] == "PodFailurePolicy"
+    assert failed["message"] == (
+        f"Container main for pod default/{name} failed with exit code 42 matching FailJob rule at index 0"
+    )
+
+
+def test_suspension_ends_the_pods_and_resumption_starts_the_clock_anew() -> None:
+    world = world_with_nodes(1)
+    world.apply([job({RUN_SECONDS: "1000"})])
+    world.run(10)
+    world.api.patch(kinds.JOB, "work", {"spec": {"suspend": True}}, "default")
+    world.run(10)
+    assert pods(world) == []
+    assert conditions(world) == {"Suspended": "JobSuspended"}
+    assert "startTime" not in status(world, kinds.JOB, "work")
+    world.api.patch(kinds.JOB, "work", {"spec": {"suspend": False}}, "default")
+    world.run(10)
+    assert phases(world) == {"Running": 1}
+    assert conditions(world) == {}
+
+
+def test_a_pod_whose_node_vanished_is_counted_before_it_goes() -> None:
+    world = world_with_nodes(1)
+    world.apply([job({RUN_SECONDS: "1000"}, backoffLimit=0)])
+    world.run(10)
+    world.cloud.vanish("sim:///sim-1a/i-00000001")
+    world.run(400)
+    assert conditions(world) == {"Failed": "BackoffLimitExceeded"}
+    assert pods(world) == []
+
+
+def test_pods_of_a_deleted_job_go_with_it() -> None:
+    world = world_with_nodes(1)
+    world.apply([job()])
+    world.run(10)
+    world.api.delete(kinds.JOB, "work", "default")
+    world.run(20)
+    assert pods(world) == []

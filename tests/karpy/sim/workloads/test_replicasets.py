@@ -5,9 +5,12 @@ from typing import Any
 import pytest
 
 from karpy import labels
+from karpy.clock import parse_time
 from karpy.objects import kinds
 from karpy.sim.workloads.replicasets import deletion_order
 from tests.karpy.sim.manifests import bare_pod, event_reasons, phases, pods, status, workload, world_with_nodes
+
+NOW = parse_time("2026-01-05T10:30:00Z")
 
 
 def pod(name: str, **given: Any) -> dict[str, Any]:
@@ -16,11 +19,16 @@ def pod(name: str, **given: Any) -> dict[str, Any]:
     return {
         "metadata": {
             "name": name,
+            "uid": name,
             "creationTimestamp": given.get("created", "2026-01-05T09:00:00Z"),
             "annotations": {labels.POD_DELETION_COST: given["cost"]} if "cost" in given else {},
         },
         "spec": {"nodeName": given.get("node", name)},
-        "status": {"phase": given.get("phase", "Running"), "conditions": [condition]},
+        "status": {
+            "phase": given.get("phase", "Running"),
+            "conditions": [condition],
+            "containerStatuses": [{"name": "c", "restartCount": given.get("restarts", 0)}],
+        },
     }
 
 
@@ -32,12 +40,24 @@ def pod(name: str, **given: Any) -> dict[str, Any]:
         (pod("a", ready=False, cost="100"), pod("b", cost="-5")),
         (pod("a", cost="-5"), pod("b", since="2026-01-05T10:00:00Z")),
         (pod("a", since="2026-01-05T10:00:00Z"), pod("b")),
+        (pod("a", restarts=3), pod("b", created="2026-01-05T10:00:00Z")),
         (pod("a", created="2026-01-05T10:00:00Z"), pod("b")),
     ],
-    ids=["without a node", "pending", "not ready", "cheaper", "ready for less long", "younger"],
+    ids=["without a node", "pending", "not ready", "cheaper", "ready for less long", "restarted", "younger"],
 )
 def test_what_can_be_spared_goes_first(first: dict[str, Any], second: dict[str, Any]) -> None:
-    assert [each["metadata"]["name"] for each in deletion_order([second, first])] == ["a", "b"]
+    assert [each["metadata"]["name"] for each in deletion_order([second, first], now=NOW)] == ["a", "b"]
+
+
+def test_ages_of_one_order_of_magnitude_count_as_one() -> None:
+    pods = [pod("b", since="2026-01-05T09:45:00Z"), pod("a", since="2026-01-05T09:30:00Z")]
+    assert [each["metadata"]["name"] for each in deletion_order(pods, now=NOW)] == ["a", "b"]
+
+
+def test_pods_of_other_sets_of_the_workload_make_a_node_fuller() -> None:
+    pods = [pod("a", node="n1"), pod("b", node="n2")]
+    others = [*pods, pod("c", node="n2"), pod("d", node="n2", ready=False)]
+    assert [each["metadata"]["name"] for each in deletion_order(pods, others, NOW)] == ["b", "a"]
 
 
 def test_of_equal_pods_those_on_the_fuller_node_go_first() -> None:
@@ -111,3 +131,19 @@ def test_pods_count_as_available_only_after_their_minimum() -> None:
     assert "availableReplicas" not in status(world, kinds.REPLICA_SET, "web")
     world.run(30)
     assert status(world, kinds.REPLICA_SET, "web")["availableReplicas"] == 1
+
+
+def test_a_set_whose_pods_are_refused_says_why() -> None:
+    world = world_with_nodes(1)
+    bad = workload(kinds.REPLICA_SET, "web", replicas=1)
+    bad["spec"]["template"]["spec"]["priorityClassName"] = "missing"
+    world.apply([bad])
+    world.run(1)
+    (condition,) = status(world, kinds.REPLICA_SET, "web")["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("ReplicaFailure", "True", "FailedCreate")
+    assert "missing" in condition["message"]
+    world.apply(
+        [{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "missing"}, "value": 1}]
+    )
+    world.run(60)
+    assert "conditions" not in status(world, kinds.REPLICA_SET, "web")

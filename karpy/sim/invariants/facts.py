@@ -1,0 +1,180 @@
+"""What invariants look at: the cluster and the cloud as they are, and what has happened so far, counted as it happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from karpy import labels
+from karpy.clock import format_time
+from karpy.disruption.command import Command
+from karpy.kube.client import RawObject
+from karpy.objects import kinds
+from karpy.objects.kinds import Kind
+from karpy.objects.nodeclaim import NodeClaim
+from karpy.sim.apiserver import ApiServer
+from karpy.sim.boundary import Boundary
+from karpy.sim.cloud import SimCloud
+from karpy.sim.process import Process
+
+__all__ = ["Facts", "Move", "Violation", "pool_of"]
+
+
+@attrs.frozen
+class Violation:
+    """An invariant that did not hold: of what, when, and what was found."""
+
+    invariant: str
+    object: str
+    at: float
+    words: str
+
+    def __str__(self) -> str:
+        return f"{format_time(self.at)} {self.invariant}: {self.object} {self.words}"
+
+
+@attrs.define(eq=False)
+class Move:
+    """A consolidation that a process decided on: what it replaces, what that cost per hour, and what comes instead."""
+
+    who: str
+    command: Command
+    at: float
+    price: float
+    replacements: dict[str, float | None] = attrs.field(factory=dict)
+    """The price of each new claim's machine, once it runs."""
+
+
+class Facts:
+    """All that is known of one world. Pictures are taken when they are asked for, and kept while nothing is written."""
+
+    def __init__(self, api: ApiServer, cloud: SimCloud, boundary: Boundary, processes: Sequence[Process]) -> None:
+        self.api = api
+        self.cloud = cloud
+        self.boundary = boundary
+        self.processes = processes
+        self.moves: list[Move] = []
+        self.pool_of_claim: dict[str, str] = {}
+        """Of every claim that a machine was ever launched for."""
+        self.minute: Counter[Hashable] = Counter()
+        """What is counted by the minute."""
+        self.span: Counter[Hashable] = Counter()
+        """What is counted by spans of ten minutes."""
+        self._minute = self._span = -1
+        self._lasting: dict[Hashable, tuple[float, int]] = {}
+        self._sample = 0
+        self._pictures: dict[Kind, tuple[int, tuple[RawObject, ...]]] = {}
+        self._start = self.now
+        self.last_written = (-1, self.now)
+        """The version of the whole cluster, and when it was first seen at that."""
+        self.stormy_at = self.now
+        """When faults were last to be expected."""
+
+    @property
+    def now(self) -> float:
+        return self.boundary.clock.now()
+
+    def objects(self, kind: Kind) -> tuple[RawObject, ...]:
+        """All objects of a kind, as the API server has them."""
+        revision = self.api.store.revision
+        known = self._pictures.get(kind)
+        if known is None or known[0] != revision:
+            known = self._pictures[kind] = (revision, self.api.list(kind).items)
+        return known[1]
+
+    def named(self, kind: Kind) -> Mapping[str, RawObject]:
+        """The objects of a cluster-scoped kind by name."""
+        return {obj["metadata"]["name"]: obj for obj in self.objects(kind)}
+
+    def node_of(self, provider_id: str) -> RawObject | None:
+        nodes = self.objects(kinds.NODE)
+        return next((node for node in nodes if node.get("spec", {}).get("providerID") == provider_id), None)
+
+    def claim_of(self, provider_id: str) -> RawObject | None:
+        claims = self.objects(kinds.NODE_CLAIM)
+        return next((claim for claim in claims if provider_id_of(claim) == provider_id), None)
+
+    def process(self, who: str) -> Process | None:
+        return next((process for process in self.processes if process.name == who), None)
+
+    # Time
+
+    def tick(self) -> None:
+        """A sample begins."""
+        self._sample += 1
+        self._lasting = {key: seen for key, seen in self._lasting.items() if seen[1] >= self._sample - 1}
+        if self.last_written[0] != self.api.store.revision:
+            self.last_written = (self.api.store.revision, self.now)
+        if not self.is_calm:
+            self.stormy_at = self.now
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether neither faults nor a cloud out of sorts are to be expected now."""
+        weather = self.cloud.weather
+        clear = weather.is_calm or (weather.lasts_s is not None and self.now - self._start >= weather.lasts_s)
+        return clear and self.boundary.is_calm and all(process.is_up for process in self.processes)
+
+    def lasting_s(self, *key: Hashable) -> float:
+        """For how long something has been found in every sample; to be asked in each sample in which it is."""
+        since, _ = self._lasting.get(key, (self.now, 0))
+        self._lasting[key] = (since, self._sample)
+        return self.now - since
+
+    def count_by_minute(self, *key: Hashable) -> int:
+        """One more of this; returns how many that makes in this minute."""
+        if self._minute != int(self.now // 60):
+            self._minute = int(self.now // 60)
+            self.minute.clear()
+        self.minute[key] += 1
+        return self.minute[key]
+
+    def count_by_span(self, *key: Hashable) -> int:
+        """One more of this; returns how many that makes in this span of ten minutes."""
+        if self._span != int(self.now // 600):
+            self._span = int(self.now // 600)
+            self.span.clear()
+        self.span[key] += 1
+        return self.span[key]
+
+    # Consolidations
+
+    def note_move(self, who: str, command: Command) -> None:
+        self.moves.append(Move(who, command, self.now, self.price_of(command.claims)))
+
+    def price_of(self, claims: Sequence[str]) -> float:
+        """What the machines of these claims cost per hour now."""
+        return sum(machine.price for machine in self.cloud.machines if machine.claim in claims)
+
+    def note_claim(self, who: str, claim: RawObject) -> None:
+        """A process made a claim: a replacement, if a move of its own still lacks some."""
+        last = next((move for move in reversed(self.moves) if move.who == who), None)
+        if last is not None and last.at == self.now and len(last.replacements) < len(last.command.replacements):
+            last.replacements[claim["metadata"]["name"]] = None
+
+    def note_launch(self, claim: NodeClaim) -> None:
+        self.pool_of_claim[claim.name] = claim.pool
+
+
+def provider_id_of(claim: RawObject) -> str:
+    found: str = (claim.get("status") or {}).get("providerID", "")
+    return found
+
+
+def pool_of(obj: RawObject) -> str:
+    """The pool of a claim or node, by its label."""
+    found: str = (obj["metadata"].get("labels") or {}).get(labels.NODEPOOL, "")
+    return found
+
+
+def condition(obj: RawObject, type_: str) -> Mapping[str, Any] | None:
+    """A condition of an object, if it is true."""
+    found = (obj.get("status") or {}).get("conditions") or ()
+    return next((each for each in found if each["type"] == type_ and each["status"] == "True"), None)
+
+
+Findings = Iterator[tuple[str, str]]
+"""Objects, and what is wrong about each."""

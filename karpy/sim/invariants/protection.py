@@ -1,0 +1,122 @@
+"""What users said must not be disturbed is not disturbed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from karpy.kube.client import RawObject
+from karpy.objects import kinds
+from karpy.objects.meta import decode
+from karpy.objects.nodeclaim import DISRUPTION_REASON, INITIALIZED
+from karpy.objects.nodepool import NodePool
+from karpy.objects.pod import Pod
+from karpy.objects.workloads import PodDisruptionBudget
+from karpy.resources import NODES, Resources, total
+from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of
+from karpy.sim.trace import Call
+
+__all__ = ["budgets_hold", "limits_hold", "pods_are_not_disturbed"]
+
+
+def pods_are_not_disturbed(facts: Facts, call: Call) -> Findings:
+    """No pod is evicted or deleted, and no machine ended under one, against do-not-disrupt or a budget."""
+    if call.kind == kinds.POD and call.verb in ("evict", "delete"):
+        pods = [pod for pod in facts.objects(kinds.POD) if _key(pod) == (call.namespace, call.name)]
+        for pod, why in _protected(facts, pods, refused=call.verb == "evict"):
+            if not _may_be_forced(facts, pod["spec"].get("nodeName", "")):
+                yield call.object, f"{call.verb} by {call.who}: {why}"
+    elif call.is_of_cloud and call.verb == "delete":
+        node = facts.node_of(call.name)
+        if node is None or not condition(node, "Ready") or _may_be_forced(facts, node["metadata"]["name"]):
+            return
+        name = node["metadata"]["name"]
+        pods = [pod for pod in facts.objects(kinds.POD) if pod["spec"].get("nodeName") == name]
+        for pod, why in _protected(facts, pods, refused=False):
+            yield f"pods/{pod['metadata']['name']}", f"its machine is ended by {call.who}: {why}"
+
+
+def _protected(facts: Facts, pods: Iterable[RawObject], *, refused: bool) -> Iterable[tuple[RawObject, str]]:
+    """The pods that may not be disturbed now. ``refused``: the API server refuses itself what a budget forbids."""
+    for raw in pods:
+        phase = (raw.get("status") or {}).get("phase")
+        if "deletionTimestamp" in raw["metadata"] or phase in ("Succeeded", "Failed"):
+            continue
+        pod = decode(raw, Pod)
+        if pod.is_static or pod.is_owned_by_daemon_set or pod.tolerates_disruption:
+            continue
+        if pod.is_do_not_disrupt:
+            yield raw, "it has the do-not-disrupt annotation"
+        if not refused:
+            budgets = (decode(each, PodDisruptionBudget) for each in facts.objects(kinds.POD_DISRUPTION_BUDGET))
+            held = next((each for each in budgets if each.selects(pod) and each.forbids_now(pod)), None)
+            if held is not None:
+                yield raw, f"PodDisruptionBudget {held.metadata.name} forbids it"
+
+
+def _may_be_forced(facts: Facts, node_name: str) -> bool:
+    """Whether the node's claim has a terminationGracePeriod, which in the end overrides everything."""
+    node = facts.named(kinds.NODE).get(node_name)
+    claim = facts.claim_of(node["spec"].get("providerID", "")) if node is not None else None
+    return claim is None or bool(claim["spec"].get("terminationGracePeriod"))
+
+
+def limits_hold(facts: Facts, call: Call) -> Findings:
+    """The machines of a pool never have more than its limits; those that are on their way out do not count any more."""
+    if not (call.is_of_cloud and call.verb == "create"):
+        return
+    name = facts.pool_of_claim.get(call.name, "")
+    raw = facts.named(kinds.NODE_POOL).get(name)
+    limits = Resources.parse(raw["spec"].get("limits") or {}) if raw is not None else Resources()
+    if not limits:
+        return
+    leaving = {claim["metadata"]["name"] for claim in facts.objects(kinds.NODE_CLAIM) if _is_leaving(claim)}
+    held = total(
+        machine.instance_type.capacity + Resources({NODES: 1})
+        for machine in facts.cloud.machines
+        if facts.pool_of_claim.get(machine.claim) == name
+        and machine.terminating_since is None
+        and machine.claim not in leaving
+    )
+    for resource in held.exceeds(limits):
+        found, limit = (each.to_dict()[resource] for each in (held, limits))
+        yield f"nodepools/{name}", f"has {found} of {resource}, its limit is {limit}"
+
+
+def _is_leaving(claim: RawObject) -> bool:
+    return "deletionTimestamp" in claim["metadata"] or condition(claim, DISRUPTION_REASON) is not None
+
+
+def budgets_hold(facts: Facts, call: Call) -> Findings:
+    """No more nodes of a pool are taken away at once for one reason than its budgets allow."""
+    if call.kind != kinds.NODE_CLAIM or call.verb != "delete":
+        return
+    claim = facts.named(kinds.NODE_CLAIM).get(call.name)
+    why = condition(claim, DISRUPTION_REASON) if claim is not None else None
+    if claim is None or why is None:
+        return
+    name = pool_of(claim)
+    raw = facts.named(kinds.NODE_POOL).get(name)
+    if raw is None:
+        return
+    members = [
+        each for each in facts.objects(kinds.NODE_CLAIM) if pool_of(each) == name and condition(each, INITIALIZED)
+    ]
+    going = [each for each in members if "deletionTimestamp" in each["metadata"] and condition(each, DISRUPTION_REASON)]
+    allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members))
+    if len(going) > allowed:
+        yield f"nodepools/{name}", f"{len(going)} of {len(members)} nodes go at once, allowed are {allowed:.0f}"
+
+
+def _allowed(pool: NodePool, reason: str, nodes: int) -> float:
+    """By the budgets that always hold; those with a schedule can only allow less."""
+    counts = [
+        math.ceil(int(budget.nodes[:-1]) * nodes / 100) if budget.nodes.endswith("%") else int(budget.nodes)
+        for budget in pool.budgets
+        if not budget.schedule and (budget.reasons is None or reason in budget.reasons)
+    ]
+    return min(counts, default=math.inf)
+
+
+def _key(obj: RawObject) -> tuple[str, str]:
+    return obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
