@@ -208,14 +208,20 @@ class Call:
                 case "eviction", "POST":
                     return self._evict()
                 case "log", "GET":
-                    self._existing()
-                    return Answer(200, b"", "text/plain")
+                    return self._log()
                 case "token", "POST":
                     return shown(self._token(), 201)
                 case "finalize", "PUT":
                     return self._finalize()
             raise status.method_not_allowed()
         raise status.no_resource()
+
+    def _log(self) -> Answer:
+        """The log of a pod, which is empty: nothing is run. Without kubelets there is nobody to ask."""
+        record = self._existing()
+        if not self.server.features.kubelets:
+            raise status.no_answer_from_node("pods/log", record.object["metadata"]["name"])
+        return Answer(200, b"", "text/plain")
 
     def _scale(self) -> Answer:
         at = (self.resource, self.version, self.target.name, self.target.namespace)

@@ -23,6 +23,7 @@ __all__ = [
     "invalid_options",
     "method_not_allowed",
     "modified",
+    "no_answer_from_node",
     "no_resource",
     "not_found",
     "status_object",
@@ -90,6 +91,13 @@ def not_found(resource: Resource, name: str) -> KubeError:
 def no_resource() -> KubeError:
     """The server knows no such resource or subresource."""
     return KubeError("the server could not find the requested resource", code=404, reason="NotFound")
+
+
+def no_answer_from_node(kind: str, name: str) -> KubeError:
+    """What is asked of a pod's node, and it has nothing at that path."""
+    message = f"the server could not find the requested resource ( {kind} {name})"
+    causes = [{"reason": "UnexpectedServerResponse", "message": "unknown"}]
+    return KubeError(message, code=404, reason="NotFound", details={"name": name, "kind": kind, "causes": causes})
 
 
 def already_exists(resource: Resource, name: str) -> KubeError:

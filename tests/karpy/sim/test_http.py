@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from karpy.objects import kinds
+from karpy.sim.api.features import LIVING
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 from karpy.sim.http import ApiServerHttp, is_loopback, serve
@@ -31,7 +32,7 @@ POD = {
 
 @pytest.fixture
 def server() -> ApiServer:
-    return ApiServer(VirtualClock())
+    return ApiServer(VirtualClock(), features=LIVING)
 
 
 @pytest.fixture

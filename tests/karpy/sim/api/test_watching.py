@@ -9,12 +9,14 @@ import pytest
 
 from karpy.errors import KubeError
 from karpy.objects import kinds
+from karpy.sim.api.features import LIVING
 from karpy.sim.api.listing import WatchStream
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 from tests.karpy.sim.api.conftest import Client, events
 
 NODES = "/api/v1/nodes"
+STREAMING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 
 
 def add(rest: Client, *names: str, **labels: str) -> None:
@@ -89,6 +91,34 @@ class TestLists:
         }
 
 
+class TestStreamingLists:
+    """Watches that begin with a list, where the server has them."""
+
+    @pytest.fixture
+    def rest(self) -> Client:
+        return Client(ApiServer(VirtualClock(), features=LIVING))
+
+    def test_they_end_with_a_bookmark_that_says_so(self, rest: Client) -> None:
+        add(rest, "a", "b")
+        stream = rest.watch(NODES, **STREAMING, allowWatchBookmarks="true")
+        lines = [json.loads(line) for line in stream.lines()]
+        assert [line["type"] for line in lines] == ["ADDED", "ADDED", "BOOKMARK"]
+        mark = lines[-1]["object"]
+        assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+        assert mark["metadata"]["resourceVersion"] == str(rest.server.store.revision)
+        assert (mark["kind"], mark["apiVersion"]) == ("Node", "v1")
+        add(rest, "c")
+        assert events(stream) == [("ADDED", "c")]
+
+    def test_one_of_the_future_times_out(self, rest: Client) -> None:
+        assert rest("GET", NODES, watch="true", resourceVersion="99999", **STREAMING)[0] == 504
+
+    def test_a_bare_server_refuses_them_so_that_clients_fall_back(self) -> None:
+        code, answer = Client(ApiServer(VirtualClock()))("GET", NODES, watch="true", **STREAMING)
+        assert (code, answer["reason"]) == (422, "Invalid")
+        assert "unless the WatchList feature gate is enabled" in answer["message"]
+
+
 class TestWatches:
     def test_a_watch_without_a_version_begins_with_what_there_is(self, rest: Client) -> None:
         add(rest, "a", "b")
@@ -133,24 +163,6 @@ class TestWatches:
         rest.server.patch(kinds.NODE, "b", {"spec": {"unschedulable": True}})
         rest.server.patch(kinds.NODE, "b", {"spec": {"unschedulable": None}})
         assert events(stream) == [("ADDED", "b"), ("DELETED", "b")]
-
-    def test_a_streaming_list_ends_with_a_bookmark_that_says_so(self, rest: Client) -> None:
-        add(rest, "a", "b")
-        stream = rest.watch(
-            NODES, sendInitialEvents="true", resourceVersionMatch="NotOlderThan", allowWatchBookmarks="true"
-        )
-        lines = [json.loads(line) for line in stream.lines()]
-        assert [line["type"] for line in lines] == ["ADDED", "ADDED", "BOOKMARK"]
-        mark = lines[-1]["object"]
-        assert mark["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-        assert mark["metadata"]["resourceVersion"] == str(rest.server.store.revision)
-        assert (mark["kind"], mark["apiVersion"]) == ("Node", "v1")
-        add(rest, "c")
-        assert events(stream) == [("ADDED", "c")]
-
-    def test_a_streaming_list_of_the_future_times_out(self, rest: Client) -> None:
-        options = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "resourceVersion": "99999"}
-        assert rest("GET", NODES, watch="true", **options)[0] == 504
 
     def test_a_bookmark_tells_how_far_a_watch_has_come(self, rest: Client) -> None:
         stream = rest.watch(NODES, allowWatchBookmarks="true")
