@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from karpy.clock import format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import newevents, status
 from karpy.sim.api.access import Action
 from karpy.sim.api.answers import JSON, Answer, shown
+from karpy.sim.api.apply import track_update
 from karpy.sim.api.bodies import CREATED_BY_PUT, check_applied, check_kind, check_place
 from karpy.sim.api.deletion import check_propagation
 from karpy.sim.api.identity import Identity
@@ -109,7 +111,17 @@ class Call:
         if not isinstance(body, Mapping):
             raise self.request.unrecognized(self.resource.kind, _NO_OBJECT)
         check_kind(self.server.registry, self.face, self.version, body, self.request)
-        return body if self.face is self.resource else dict(newevents.as_core(body))
+        return body if self.face is self.resource else self._core_event(body)
+
+    def _core_event(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An event of the newer group under the core names; who creates it owns its fields under the newer ones."""
+        core: Mapping[str, Any] = newevents.as_core(event)
+        if self.request.method != "POST":
+            return core
+        sent = {**event, "metadata": event.get("metadata") or {}}
+        now = format_time(self.server.clock.now())
+        owned = track_update(self.face, self.face.stored, None, sent, self.request.manager, now, "")
+        return {**core, "metadata": owned["metadata"]}
 
     def _delete_collection(self) -> Answer:
         collection = self.server.store.collection(self.resource)

@@ -11,6 +11,7 @@ from karpy.clock import Clock, format_time
 from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
+from karpy.sim.api.apply import SERVER, track_update
 from karpy.sim.api.budgets import budget_status, is_ready
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.options import IN_PROCESS, DeleteOptions, WriteOptions
@@ -189,7 +190,10 @@ class Subresources:
         spent = {**found, "disruptedPods": disrupted, "disruptionsAllowed": allowed - 1}
         if allowed == 1:
             spent = _with_condition(spent, _insufficient(budget, now))
-        self._store.put(collection, {**budget, "metadata": dict(budget["metadata"]), "status": spent}, record)
+        new: Object = {**budget, "metadata": dict(budget["metadata"]), "status": spent}
+        resource = collection.resource
+        new = track_update(resource, resource.stored, budget, new, SERVER, now, "status")
+        self._store.put(collection, new, record)
 
     def _covered(self, budget: Body) -> list[Body]:
         pods = self._store.existing(_PODS)

@@ -48,8 +48,6 @@ __all__ = ["Writes"]
 Object = dict[str, Any]
 Body = Mapping[str, Any]
 
-_CONTROLLER = "kube-apiserver"
-"""Who the server's own controllers are as owners of fields."""
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -208,7 +206,7 @@ class Writes:
                 new: Object = {**crd, "metadata": dict(crd["metadata"]), "status": status_now}
                 if crd["metadata"].get("managedFields"):
                     new = apply.track_update(
-                        collection.resource, collection.resource.stored, crd, new, _CONTROLLER, time, "status"
+                        collection.resource, collection.resource.stored, crd, new, apply.SERVER, time, "status"
                     )
                 record = self._store.put(collection, new, record)
         if crds.is_established(record.object):
