@@ -76,6 +76,8 @@ def default_pod_spec(spec: Mapping[str, Any], kind: str, *, template: bool) -> M
         for key in ("containers", "initContainers"):
             if spec.get(key):
                 changes[key] = [_mirror_host_ports(each) for each in changes.get(key, spec[key])]
+    if any(len(each) <= 1 for each in spec.get("volumes") or ()):
+        changes["volumes"] = [each if len(each) > 1 else {**each, "emptyDir": {}} for each in spec["volumes"]]
     if spec.get("overhead"):
         changes["overhead"] = canonical_resources(spec["overhead"], kind)
     name, other = spec.get("serviceAccountName"), spec.get("serviceAccount")

@@ -50,7 +50,7 @@ def check_write_options(query: Query, kind: str, *, applying: bool = False) -> N
     manager = query.get("fieldManager", "")
     if len(manager) > _LONGEST_MANAGER:
         causes.append(
-            Cause("FieldValueTooLong", f"Too long: may not be more than {_LONGEST_MANAGER} bytes", "fieldManager")
+            Cause("FieldValueTooLong", f"Too long: must have at most {_LONGEST_MANAGER} bytes", "fieldManager")
         )
     elif not manager.isprintable():
         causes.append(Cause.bad("fieldManager", f'"{manager}"', "should only contain printable characters"))
