@@ -66,7 +66,7 @@ def canonical_resources(amounts: Mapping[str, Any], kind: str) -> Mapping[str, A
 def default_pod_spec(spec: Mapping[str, Any], kind: str, *, template: bool) -> Mapping[str, Any]:
     """A pod's spec with what the server adds; ``template`` leaves out what only pods get."""
     changes: Object = {key: value for key, value in _SPEC_DEFAULTS.items() if spec.get(key) is None}
-    for key in ("containers", "initContainers"):
+    for key in ("containers", "initContainers", "ephemeralContainers"):
         containers = spec.get(key)
         if containers:
             filled = [_default_container(container, kind) for container in containers]

@@ -10,7 +10,7 @@ from karpy.sim.api.poddefaults import quality_of_service
 from karpy.sim.api.status import Cause
 from karpy.sim.api.validation import quoted, validate_labels, validate_name, wrong_label_key
 
-__all__ = ["check_pod", "check_pod_change", "check_pod_spec", "check_template"]
+__all__ = ["check_debugging", "check_pod", "check_pod_change", "check_pod_spec", "check_template"]
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _RESTARTS = ("Always", "OnFailure", "Never")
@@ -219,3 +219,22 @@ def _fixed(spec: Object, *, gated: bool = False) -> Object:
         if key in kept:
             kept[key] = [{k: v for k, v in container.items() if k != "image"} for container in kept[key]]
     return kept
+
+
+def check_debugging(before: Object, after: Object) -> Iterator[Cause]:
+    """What is wrong with containers that were added to a pod to debug it."""
+    old = {each.get("name"): each for each in before.get("ephemeralContainers") or ()}
+    new = after.get("ephemeralContainers") or ()
+    mountable = frozenset(each.get("name", "") for each in after.get("volumes") or ())
+    taken = frozenset(each.get("name", "") for key in ("containers", "initContainers") for each in after.get(key) or ())
+    yield from check_containers(new, "spec.ephemeralContainers", mountable, taken)
+    names = {each.get("name") for each in new}
+    for i, each in enumerate(new):
+        if each.get("name") in old and old[each["name"]] != each:
+            yield Cause.forbidden(
+                f"spec.ephemeralContainers[{i}]", "existing ephemeral containers may not be changed\n"
+            )
+    for name in old:
+        if name not in names:
+            why = f'existing ephemeral containers "{name}" may not be removed\n'
+            yield Cause.forbidden("spec.ephemeralContainers", why)

@@ -28,6 +28,7 @@ __all__ = [
     "not_found",
     "status_object",
     "success",
+    "together",
     "too_many_requests",
     "unknown_format",
     "unprocessable",
@@ -130,14 +131,15 @@ def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Object] 
     )
 
 
-def _together(causes: Sequence[Cause]) -> str:
+def together(causes: Sequence[Cause]) -> str:
+    """All that is wrong, in one line."""
     texts = list(dict.fromkeys(cause.text for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def invalid(resource: Resource, name: str, causes: Sequence[Cause], *, called: str = "") -> KubeError:
     """422: the object breaks a rule; every cause is told."""
-    told = _together(causes)
+    told = together(causes)
     kind = called or resource.kind
     qualified = kind if called or not resource.group else f"{kind}.{resource.group}"
     details = _details(resource, name, resource.plural if called else kind)
@@ -148,7 +150,7 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause], *, called: s
 def invalid_options(kind: str, *causes: Cause) -> KubeError:
     """422 on the options of a call (ListOptions, DeleteOptions, PatchOptions)."""
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.as_object() for cause in causes]}
-    message = f'{kind}.meta.k8s.io "" is invalid: {_together(causes)}'
+    message = f'{kind}.meta.k8s.io "" is invalid: {together(causes)}'
     return KubeError(message, code=422, reason="Invalid", details=details)
 
 
