@@ -19,6 +19,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.meta import describe
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.actors import populate
+from karpy.sim.api.features import BARE, LIVING
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.boundary import Boundary
 from karpy.sim.clock import DEFAULT_START, VirtualClock
@@ -66,13 +67,13 @@ class World:
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
         self.loads = Loads(self.clock)
-        self.api = ApiServer(self.clock, seed, rbac=rbac)
+        self.api = ApiServer(self.clock, seed, rbac=rbac, features=LIVING if actors else BARE)
         self.loop = Loop(self.api, self.clock, seed)
         self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)
         self.actors = self._populate(heartbeats=heartbeats) if actors else ()
-        self.boundary = Boundary(self.clock, faults or Faults())
+        self.boundary = Boundary(self.clock, faults or Faults(), pass_time=self.run)
         self.processes: list[Process] = []
         self._witness: Witness | None = None
 

@@ -143,7 +143,13 @@ def _service(obj: Object) -> Object:
     defaults: dict[str, Any] = {"type": kind, "sessionAffinity": "None"}
     if kind != "ExternalName":
         defaults["internalTrafficPolicy"] = "Cluster"
+    if kind in ("NodePort", "LoadBalancer"):
+        defaults["externalTrafficPolicy"] = "Cluster"
+    if kind == "LoadBalancer":
+        defaults["allocateLoadBalancerNodePorts"] = True
     changes: dict[str, Any] = {}
+    if spec.get("sessionAffinity") == "ClientIP" and not spec.get("sessionAffinityConfig"):
+        changes["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10_800}}
     ports = spec.get("ports")
     if ports and any("protocol" not in port or "targetPort" not in port for port in ports):
         changes["ports"] = [{"protocol": "TCP", "targetPort": port.get("port"), **port} for port in ports]
