@@ -96,6 +96,8 @@ class PodAgents:
         elif step.action is podlife.Action.CRASH:
             text = "Back-off restarting failed container"
             self._recorder.record(kinds.POD, pod, WARNING, "BackOff", text)
+        elif step.action is podlife.Action.EXPIRE:
+            self._recorder.record(kinds.POD, pod, NORMAL, podstatus.OVERDUE, podstatus.OVERDUE_TEXT)
         return DONE
 
     def _report(self, pod: RawObject, status: Mapping[str, Any]) -> None:
@@ -119,6 +121,8 @@ class PodAgents:
             return podstatus.ready(pod, now)
         if step.action is podlife.Action.CRASH:
             return podstatus.crashed(pod, now)
+        if step.action is podlife.Action.EXPIRE:
+            return podstatus.expired(pod, now)
         return podstatus.finished(pod, now)
 
     def _address(self, pod: RawObject, machine: Machine) -> str:

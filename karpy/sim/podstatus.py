@@ -8,8 +8,10 @@ from karpy.clock import format_time
 from karpy.kube.client import RawObject
 from karpy.sim.podlife import CRASHED, exit_code, ready_delay, running_since
 
-__all__ = ["crashed", "creating", "finished", "ready", "running", "stopped"]
+__all__ = ["crashed", "creating", "expired", "finished", "ready", "running", "stopped"]
 
+OVERDUE = "DeadlineExceeded"
+OVERDUE_TEXT = "Pod was active on the node longer than the specified deadline"
 _TERMINATED_CODE = 143
 _KILLED_CODE = 137
 
@@ -74,6 +76,11 @@ def finished(pod: RawObject, now: float) -> dict[str, Any]:
     """When all containers have ended for good."""
     code = exit_code(pod)
     return _terminal(pod, code, "Error" if code else "Completed", now)
+
+
+def expired(pod: RawObject, now: float) -> dict[str, Any]:
+    """When the pod was stopped because it had been active for longer than it may be."""
+    return {**_terminal(pod, _KILLED_CODE, "Error", now), "reason": OVERDUE, "message": OVERDUE_TEXT}
 
 
 def stopped(pod: RawObject, now: float, *, killed: bool) -> dict[str, Any]:

@@ -236,3 +236,13 @@ def test_a_container_that_keeps_crashing_is_restarted_ever_later() -> None:
     assert restarts == sorted(restarts)
     assert 4 <= restarts[-1] <= 7
     assert "BackOff" in event_reasons(world, "a")
+
+
+def test_a_pod_that_is_active_for_too_long_fails() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a", activeDeadlineSeconds=60)])
+    world.run(50)
+    assert phases(world) == {"Running": 1}
+    world.run(20)
+    status = world.api.get(kinds.POD, "a", "default")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
