@@ -8,7 +8,7 @@ from karpy.clock import format_time
 from karpy.kube.client import RawObject
 from karpy.sim.podlife import CRASHED, exit_code, ready_delay, running_since
 
-__all__ = ["crashed", "creating", "expired", "finished", "ready", "running", "stopped"]
+__all__ = ["crashed", "creating", "expired", "finished", "ready", "rejected", "running", "stopped"]
 
 OVERDUE = "DeadlineExceeded"
 OVERDUE_TEXT = "Pod was active on the node longer than the specified deadline"
@@ -30,6 +30,12 @@ def creating(pod: RawObject, host: str, now: float) -> dict[str, Any]:
         ],
         "containerStatuses": [_container(pod, each, waiting, ready=False) for each in pod["spec"]["containers"]],
     }
+
+
+def rejected(why: tuple[str, str], now: float) -> dict[str, Any]:
+    """When the kubelet does not take the pod in."""
+    reason, message = why
+    return {"phase": "Failed", "reason": reason, "message": message, "startTime": format_time(now)}
 
 
 def running(pod: RawObject, address: str, now: float) -> dict[str, Any]:
