@@ -5,7 +5,7 @@ Source: the node lifecycle and cloud node lifecycle controllers of Kubernetes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from karpy.clock import Clock, format_time, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
@@ -58,6 +58,7 @@ class NodeLifecycle:
         self._recorder = Recorder(kube, clock, "node-controller")
         self._zones: dict[str, tuple[Zone, bool]] = {}
         """By node, where it is and whether it is ready."""
+        self._health = Health()
         self._pace = ZonePace()
 
     @property
@@ -65,17 +66,26 @@ class NodeLifecycle:
         return (Source(kinds.NODE, self._of_node), Source(kinds.LEASE, self._renewed))
 
     def _of_node(self, event: WatchEvent) -> Sequence[Request]:
-        """The node; and when its readiness changed, those that are given up on, or not, because of all others."""
-        name = event.object["metadata"]["name"]
-        before = self._zones.get(name)
-        if event.type is EventType.DELETED:
-            self._zones.pop(name, None)
-        else:
-            self._zones[name] = (zone_of(event.object), _ready(event.object) == "True")
-        if before == self._zones.get(name):
+        """The node; and when it changes how fast nodes are given up on, all that are not ready."""
+        name, obj = event.object["metadata"]["name"], event.object
+        before = self._zones.pop(name, None)
+        after = None if event.type is EventType.DELETED else (zone_of(obj), _ready(obj) == "True")
+        if after is not None:
+            self._zones[name] = after
+        if before == after:
+            return by_name(event)
+        zones = {each[0] for each in (before, after) if each is not None}
+        outlook = self._outlook(zones)
+        for each, sign in ((before, -1), (after, 1)):
+            if each is not None:
+                self._health.count(each[0], sign, is_ready=each[1])
+        if outlook == self._outlook(zones):
             return by_name(event)
         waiting = (each for each, (_, is_ready) in self._zones.items() if not is_ready and each != name)
         return (Request(name), *map(Request, waiting))
+
+    def _outlook(self, zones: Iterable[Zone]) -> tuple[bool, dict[Zone, float | None]]:
+        return self._health.is_lost, {zone: self._health.pause_s(zone) for zone in zones}
 
     @staticmethod
     def _renewed(event: WatchEvent) -> Sequence[Request]:
@@ -155,7 +165,7 @@ class NodeLifecycle:
         wanted = _wanted_taints(_conditions(node), cordoned=bool(spec.get("unschedulable")))
         held = {(each["key"], each["effect"]) for each in present if each["key"] in _OWN_KEYS}
         driving_out = {each for each in wanted if each[1] == NO_EXECUTE}
-        health, wait_s = Health.of(self._zones.values()), None
+        health, wait_s = self._health, None
         if driving_out and health.is_lost:
             wanted -= driving_out
         elif driving_out and not any(effect == NO_EXECUTE for _, effect in held):

@@ -44,8 +44,12 @@ class Health:
         """Of zones and whether the nodes in them are ready."""
         found = cls()
         for zone, is_ready in nodes:
-            (found.ready if is_ready else found.unready)[zone] += 1
+            found.count(zone, 1, is_ready=is_ready)
         return found
+
+    def count(self, zone: Zone, sign: int, *, is_ready: bool) -> None:
+        """A node has come (1) or gone (-1)."""
+        (self.ready if is_ready else self.unready)[zone] += sign
 
     @property
     def is_lost(self) -> bool:
