@@ -27,6 +27,7 @@ from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.expiry import EventExpiry
 from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.generic import GenericModel
+from karpy.sim.litter import rarely_collected
 from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.pacing import run_paced
@@ -188,7 +189,8 @@ class World:
 
     def run(self, seconds: float) -> None:
         """Let so much time pass."""
-        self.loop.run(self.clock.now() + seconds)
+        with rarely_collected():
+            self.loop.run(self.clock.now() + seconds)
 
     def run_until(self, predicate: Callable[[], bool], timeout_s: float = 3600.0) -> bool:
         """Let time pass until ``predicate`` holds; False when it does not hold in time.
@@ -196,15 +198,16 @@ class World:
         It is asked after every instant at which anything happened.
         """
         deadline = self.clock.now() + timeout_s
-        while True:
-            self.loop.run_ready()
-            if predicate():
-                return True
-            at = self.loop.next_time()
-            if at is None or at > deadline:
-                self.loop.run(deadline)
-                return predicate()
-            self.clock.set(max(at, self.clock.now()))
+        with rarely_collected():
+            while True:
+                self.loop.run_ready()
+                if predicate():
+                    return True
+                at = self.loop.next_time()
+                if at is None or at > deadline:
+                    self.loop.run(deadline)
+                    return predicate()
+                self.clock.set(max(at, self.clock.now()))
 
     def settle(self, for_s: float = 60.0, timeout_s: float = 3600.0) -> bool:
         """Let time pass until nothing was written for ``for_s`` seconds; False when it does not come to rest in time."""
