@@ -208,10 +208,10 @@ def merge_applied(
     entries = _entries(live) or _before_first_apply(resource, version, live)
     others = [e for e in entries if not _same_writer(e, options.manager, "Apply", api_version, subresource)]
     previous = next((e for e in entries if e not in others), None)
-    if live is not None:
-        others = _settle_conflicts(live, wanted, mine, others, shape, force=options.force)
     base: Body = live if live is not None else applied
     merged = fields.merge_values(base, wanted, shape)
+    if live is not None:
+        others = _settle_conflicts(live, merged, mine, others, shape, force=options.force)
     if previous is not None:
         given_up = fields.subtract(previous.get("fieldsV1") or {}, mine)
         for entry in others:
@@ -245,9 +245,9 @@ def _without_empty(tree: FieldTree) -> FieldTree:
 
 
 def _settle_conflicts(
-    live: Body, wanted: Body, mine: FieldTree, others: Sequence[Object], shape: Shape, *, force: bool
+    live: Body, merged: Body, mine: FieldTree, others: Sequence[Object], shape: Shape, *, force: bool
 ) -> list[Object]:
-    """The other managers' entries after the claim of ``mine``; a field with another value is a conflict."""
+    """The other managers' entries after the claim of ``mine``; a field that would change is a conflict."""
     causes: list[tuple[Object, str]] = []
     settled: list[Object] = []
     for entry in others:
@@ -256,9 +256,9 @@ def _settle_conflicts(
         for path in fields.paths_of(fields.intersection(mine, tree)):
             if path[-1] == fields.SELF:
                 continue
-            _, asked = fields.value_at(wanted, path, shape)
+            _, becomes = fields.value_at(merged, path, shape)
             there, found = fields.value_at(live, path, shape)
-            if not there or asked != found:
+            if not there or becomes != found:
                 contested.append(path)
         causes += [(entry, _shown(path)) for path in contested]
         lost = _tree_of(contested)

@@ -29,6 +29,7 @@ _NAMESPACES = ("", "namespaces")
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 _BACKGROUND = DeleteOptions()
+_REMEMBERED = 16_384
 
 
 def is_finished(obj: Mapping[str, Any]) -> bool:
@@ -48,6 +49,27 @@ class Deletion:
         self._undefine = undefine
         self._removed: deque[tuple[Collection, Mapping[str, Any]]] = deque()
         self._collecting = False
+        self._late: dict[str, None] = {}
+        """The uids of what was removed last, for dependents that come after their owner has gone."""
+
+    def adopt(self, collection: Collection, record: Record) -> None:
+        """See to an object that has been written with owners: without any that can be its owner, it goes as they went.
+
+        An owner that was never there is taken for one of another cluster, and left alone.
+        """
+        references = record.object["metadata"].get("ownerReferences") or ()
+        if not references or "deletionTimestamp" in record.object["metadata"]:
+            return
+        if all(self._is_lost(reference, record) for reference in references):
+            self.delete(collection, record, _BACKGROUND)
+
+    def _is_lost(self, reference: Mapping[str, Any], dependent: Record) -> bool:
+        uid = reference.get("uid", "")
+        found = self._store.find_uid(uid)
+        if found is None:
+            return uid in self._late
+        space = found[1].object["metadata"].get("namespace", "")
+        return bool(space) and space != dependent.object["metadata"].get("namespace", "")
 
     def delete(self, collection: Collection, record: Record, options: DeleteOptions) -> Record:
         """Delete, or mark as being deleted, and answer the last or the marked state.
@@ -161,6 +183,7 @@ class Deletion:
         try:
             while self._removed:
                 collection, obj = self._removed.popleft()
+                self._remember(obj["metadata"]["uid"])
                 self._owner_gone(obj["metadata"]["uid"])
                 self._unblock_owners(obj)
                 self._finish_namespace(obj["metadata"].get("namespace", ""))
@@ -168,6 +191,11 @@ class Deletion:
                     self._finish_definition(collection)
         finally:
             self._collecting = False
+
+    def _remember(self, uid: str) -> None:
+        self._late[uid] = None
+        if len(self._late) > _REMEMBERED:
+            del self._late[next(iter(self._late))]
 
     def _owner_gone(self, uid: str) -> None:
         for collection, record in self._store.dependents(uid):

@@ -109,6 +109,8 @@ class Writes:
         self._defined(collection, record)
         if resource.key == _NAMESPACES:
             self._furnish(meta["name"])
+        if "ownerReferences" in meta:
+            self._deletion.adopt(collection, record)
         return record
 
     def _furnish(self, namespace: str) -> None:
@@ -359,6 +361,8 @@ class Writes:
         self._defined(collection, record)
         if "deletionTimestamp" in new["metadata"]:
             return self._deletion.settle(collection, record)
+        if new["metadata"].get("ownerReferences") != old.object["metadata"].get("ownerReferences"):
+            self._deletion.adopt(collection, record)
         return record
 
 
