@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from karpy.cloud.measured import Measured
 from karpy.cloud.overlays import Overlays
 from karpy.cloud.provider import CloudProvider, Defaulting, RefusingVolumes
 from karpy.cloud.volumes import UnsupportedVolumes
@@ -16,7 +17,8 @@ __all__ = ["Clouds"]
 
 
 class Clouds:
-    """The active providers, by the kinds of node class that they serve; and what was last made of their catalogs by overlays."""
+    """The active providers, by the kinds of node class that they serve; and what is made of their catalogs by overlays and by what
+    machines turned out to have."""
 
     def __init__(self, providers: Sequence[CloudProvider]) -> None:
         self.providers = tuple(providers)
@@ -32,6 +34,7 @@ class Clouds:
         self.labels = spec
         self.unsupported_volumes = unsupported
         self.overlays = Overlays()
+        self.measured = Measured()
 
     def serving(self, ref: NodeClassRef) -> CloudProvider | None:
         """The provider of a node class, or None when no active one serves it: such pools are not ours."""

@@ -21,6 +21,7 @@ from karpy.lifecycle.nodeclaim import next_step
 from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Wait
 from karpy.objects.kinds import NODE, NODE_CLAIM
 from karpy.objects.meta import Condition, find_condition
+from karpy.objects.node import Node
 from karpy.objects.nodeclaim import (
     CONSOLIDATABLE,
     INITIALIZED,
@@ -30,6 +31,7 @@ from karpy.objects.nodeclaim import (
     NodeClaim,
 )
 from karpy.objects.watchevent import WatchEvent
+from karpy.resources import Resources
 from karpy.state.catalogs import current_types
 
 __all__ = ["NodeClaimLifecycle"]
@@ -82,6 +84,7 @@ class NodeClaimLifecycle:
                 self._shared.set_condition(claim, Condition(REGISTERED, "True", REGISTERED, ""), nodeName=node.name)
                 shared.log.info("registered nodeclaim", NodeClaim=claim.name, Node=node.name)
             case Initialize(node_patch) if node is not None:
+                self._measure(claim, node)
                 shared.kube.patch(NODE, node.name, node_patch)
                 self._shared.set_condition(claim, Condition(INITIALIZED, "True", INITIALIZED, ""))
                 shared.log.info("initialized nodeclaim", NodeClaim=claim.name, Node=node.name)
@@ -95,6 +98,11 @@ class NodeClaimLifecycle:
                 self._settle(claim, consolidatable=consolidatable)
                 return Result(retry)
         return DONE
+
+    def _measure(self, claim: NodeClaim, node: Node) -> None:
+        """Learn from a machine that has less than was promised."""
+        type_, found = claim.labels.get(labels.INSTANCE_TYPE, ""), Resources.parse(node.status.allocatable or {})
+        self._shared.clouds.measured.note(claim.node_class, type_, claim.allocatable, found)
 
     def _settle(self, claim: NodeClaim, *, consolidatable: bool) -> None:
         """Consolidatable is there while it is true, and away otherwise."""

@@ -76,12 +76,15 @@ class LeaderElector:
                 raise
             self._kube.create(LEASE, self._lease({}, now), self._namespace)
             return True
+        seen_at = (
+            self._clock.now()
+        )  # not ``now``: the answer may have been long in coming, and tell of what was only just written
         version = lease["metadata"]["resourceVersion"]
         if version != self._seen[0]:
-            self._seen = (version, now)
+            self._seen = (version, seen_at)
         spec = lease.get("spec") or {}
         holder = spec.get("holderIdentity") or ""
-        if holder and holder != self._identity and now < self._seen[1] + self._lease_duration_s:
+        if holder and holder != self._identity and seen_at < self._seen[1] + self._lease_duration_s:
             return False
         self._kube.replace(LEASE, self._lease(lease, now))
         return True

@@ -1,6 +1,7 @@
 """Kubernetes events: what karpy tells people on the objects that it is about.
 
-An event that was told a short while ago, with the same text about the same object, is not told again.
+An event that was told a short while ago, with the same text about the same object, is not told again. And of one object no more
+is told than client-go's spam filter lets pass: a number at once, then one every five minutes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ __all__ = ["EventRecorder"]
 COMPONENT = "karpenter"
 _REPEAT_S = 120.0
 _REMEMBERED = 10_000
+_BURST = 25
+_REFILL_S = 300.0
 
 
 class EventRecorder:
@@ -29,6 +32,8 @@ class EventRecorder:
         self._clock = clock
         self._told: dict[tuple[str, str, str], float] = {}
         self._most_told = _REMEMBERED
+        self._spent: dict[str, tuple[float, float]] = {}
+        """How much of an object's burst is spent, and as of when."""
         self.lost = 0
 
     def normal(self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S) -> None:
@@ -40,7 +45,7 @@ class EventRecorder:
     def _tell(self, type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, repeat_s: float) -> None:
         now = self._clock.now()
         key = (about.uid or about.key, reason, message)
-        if self._told.get(key, float("-inf")) + repeat_s > now:
+        if self._told.get(key, float("-inf")) + repeat_s > now or not self._spends(key[0], now):
             return
         self._forget_old(now)
         self._told[key] = now
@@ -49,11 +54,21 @@ class EventRecorder:
         except KubeError:
             self.lost += 1
 
+    def _spends(self, about: str, now: float) -> bool:
+        """Whether one more event may be told about an object now."""
+        spent, since = self._spent.get(about, (0.0, now))
+        spent = max(spent - max(now - since, 0.0) / _REFILL_S, 0.0)
+        if spent > _BURST - 1:
+            return False
+        self._spent[about] = (spent + 1, now)
+        return True
+
     def _forget_old(self, now: float) -> None:
         """Keep the memory of what was told bounded, at a cost that stays small for each event."""
         if len(self._told) >= self._most_told:
             self._told = {key: told for key, told in self._told.items() if told + 3600.0 > now}
             self._most_told = max(_REMEMBERED, 2 * len(self._told))
+            self._spent = {about: spent for about, spent in self._spent.items() if spent[1] + _BURST * _REFILL_S > now}
 
 
 def _event(type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, now: float) -> Mapping[str, Any]:

@@ -30,9 +30,11 @@ def next_step(claim: NodeClaim, node: Node | None, pool: NodePool | None, *, now
 
 
 def _launch(claim: NodeClaim, now: float, settings: Settings) -> Step:
+    """Time runs from the first launch that failed, by the clock that noted it: the API server's clock may be another."""
     if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
         return AddFinalizer()
-    if _since(claim, LAUNCHED) + settings.launch_timeout_s <= now:
+    failed = claim.condition(LAUNCHED)
+    if failed is not None and failed.since + settings.launch_timeout_s <= now:
         return GiveUp("launch_timeout", "NodeClaim was not launched in time")
     return Launch()
 
@@ -40,7 +42,9 @@ def _launch(claim: NodeClaim, now: float, settings: Settings) -> Step:
 def _register(claim: NodeClaim, node: Node | None, now: float, settings: Settings) -> Step:
     if node is not None:
         return Register(registration_patch(claim, node))
-    deadline = _since(claim, LAUNCHED) + settings.registration_timeout_s
+    launched = claim.condition(LAUNCHED)
+    since = launched.since if launched is not None else claim.metadata.created
+    deadline = since + settings.registration_timeout_s
     if deadline <= now:
         return GiveUp("registration_timeout", "Node did not register in time")
     return Wait(REGISTERED, "NodeNotFound", "Node not registered with cluster", deadline - now)
@@ -53,9 +57,3 @@ def _initialize(claim: NodeClaim, node: Node | None) -> Step:
     if missing is not None:
         return Wait(INITIALIZED, *missing)
     return Initialize(initialization_patch(node))
-
-
-def _since(claim: NodeClaim, condition: str) -> float:
-    """When the condition last changed; before it exists, when the claim was made."""
-    found = claim.condition(condition)
-    return found.since if found is not None else claim.metadata.created

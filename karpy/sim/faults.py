@@ -34,8 +34,12 @@ class Fault(enum.Enum):
     """The process dies before the call reaches the other side."""
     CRASH_AFTER = "crash-after"
     """The process dies before the answer reaches it."""
+    SLOW = "slow"
+    """The call takes 5 to 15 seconds, some of them before it takes effect; the world goes on meanwhile."""
     STALL = "stall"
-    """The call hangs until it times out, and the whole process with it: long enough to lose a lease, sometimes."""
+    """The whole process hangs, long enough to lose a lease, sometimes; then the call fails."""
+    DEPOSED = "deposed"
+    """The process cannot reach its lease for so long that another takes it over. Only processes that elect meet it."""
     JUMP = "jump"
     """The process's clock jumps, back or forth."""
     DROP = "drop"
@@ -55,7 +59,9 @@ _HIGHEST_RATES: Mapping[Fault, float] = {
     Fault.LOST: 0.05,
     Fault.CRASH_BEFORE: 0.02,
     Fault.CRASH_AFTER: 0.02,
+    Fault.SLOW: 0.02,
     Fault.STALL: 0.01,
+    Fault.DEPOSED: 0.01,
     Fault.JUMP: 0.005,
     Fault.DROP: 0.03,
     Fault.LATE: 0.2,

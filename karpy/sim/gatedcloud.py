@@ -11,7 +11,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
-from karpy.sim.boundary import Gate
+from karpy.sim.gate import Gate
 
 __all__ = ["GatedCloud"]
 

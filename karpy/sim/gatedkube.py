@@ -8,10 +8,12 @@ from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, ObjectList, PatchType, RawObject, Watch
 from karpy.objects.kinds import POD, Kind
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.boundary import LONGEST_LATE_S, Gate
 from karpy.sim.faults import Fault
+from karpy.sim.gate import Gate
 
 __all__ = ["GatedKube"]
+
+LONGEST_LATE_S = 5.0
 
 
 class GatedKube:

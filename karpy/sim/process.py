@@ -19,7 +19,8 @@ from karpy.kube.client import KubeClient
 from karpy.kube.leader import ELECTION_NAME, ELECTION_NAMESPACE, LeaderElector
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.boundary import Boundary, Crashed, Gate
+from karpy.sim.boundary import Boundary
+from karpy.sim.gate import Crashed, Gate
 from karpy.sim.gatedcloud import GatedCloud
 from karpy.sim.gatedkube import GatedKube
 from karpy.sim.loop import Loop
@@ -117,39 +118,63 @@ class Process:
         self._told = told
         self._decided = decided
         self._loop: Loop | None = None
-        self._gate = Gate(boundary, name)
-        self._elector = self._candidate()
+        self._stood = 0
+        self._begin()
         self._down_until = 0.0
         self._is_synced = False
+        self._is_busy = False
+        """Whether a call of its controllers is under way, and the world goes on meanwhile."""
+        self._is_electing = False
 
     # As a guest of a loop
 
     def step(self) -> bool:
         """Do what is ready now; False when there was nothing to do."""
-        if self._idle_until() > self._boundary.clock.now():
+        if self._idle_until() > self._boundary.clock.now() or self._is_electing:
             return False
+        if self._is_busy:
+            self._renew()
+            return False
+        self._is_busy, gate = True, self._gate
         try:
-            if self._elector is not None and not self._leads(self._elector):
-                return False
-            if self._loop is None:
-                self._loop, self._is_synced = self._started(), False
-            if not self._is_synced:
-                # Controllers that act before everything was listed would act on a cluster that looks empty.
-                self._is_synced = self._loop.sync()
-                return self._is_synced
-            return self._loop.step()
+            return self._act()
         except Crashed:
-            self.crash()
+            if not gate.is_closed:
+                self.crash()
             return True
+        finally:
+            self._is_busy = False
+
+    def _act(self) -> bool:
+        if self._elector is not None and not self._leads(self._elector):
+            return False
+        if self._loop is None:
+            self._loop, self._is_synced = self._started(), False
+        if not self._is_synced:
+            # Controllers that act before everything was listed would act on a cluster that looks empty.
+            self._is_synced = self._loop.sync()
+            return self._is_synced
+        return self._loop.step()
+
+    def _renew(self) -> None:
+        """Keep the lease while a call is under way, as a thread of its own does; without it, what is under way ends."""
+        if self._elector is not None and self._elector.next_at <= self._boundary.clock.now():
+            try:
+                self._leads(self._elector)
+            except Crashed:
+                self.crash()
 
     def next_time(self) -> float | None:
         """When it has something to do again, if nothing happens before."""
         idle_until = self._idle_until()
         if idle_until > self._boundary.clock.now():
             return idle_until
-        times = [*self._gate.late.values()]
-        if self._elector is not None:
-            times.append(self._elector.next_at)
+        if self._is_electing:
+            return None
+        times = [] if self._elector is None else [self._elector.next_at]
+        if self._is_busy:
+            return min(times, default=None)
+        times += self._gate.late.values()
         at = self._loop.next_time() if self._loop is not None else None
         return min(times if at is None else [*times, at], default=None)
 
@@ -166,7 +191,13 @@ class Process:
     @property
     def is_up(self) -> bool:
         """Whether it runs, or stands by, and sees things as they are."""
-        return self._idle_until() <= self._boundary.clock.now() and not self._gate.late
+        gate, now = self._gate, self._boundary.clock.now()
+        is_hindered = self._is_busy or bool(gate.late) or gate.deposed_until > now
+        return self._idle_until() <= now and not is_hindered
+
+    def is_named(self, identity: str) -> bool:
+        """Whether the lease of this holder is this process's."""
+        return self._elector is not None and identity == f"{self.name}_{self._stood}"
 
     @property
     def lease(self) -> tuple[str, str]:
@@ -180,20 +211,31 @@ class Process:
 
     def crash(self, down_s: float = RESTART_S) -> None:
         """End this life; the next one begins some seconds later, knowing nothing."""
+        self._gate.is_closed = True
         self._loop = self.running = None
-        self._gate = Gate(self._boundary, self.name)
-        self._elector = self._candidate()
+        self._begin()
         self._down_until = self._boundary.clock.now() + down_s
 
-    def _candidate(self) -> LeaderElector | None:
-        if not self.elects:
-            return None
-        # Clocks that measure spans do not jump, so this is not the gate's.
-        return LeaderElector(GatedKube(self._kube, self._gate), self._boundary.clock, self.name)
+    def _begin(self) -> None:
+        """A new life: through its own gate it stands for election."""
+        gate = self._gate = Gate(self._boundary, self.name, elects=self.elects)
+        self._elector: LeaderElector | None = None
+        if self.elects:
+            # Clocks that measure spans do not jump, so this is not the gate's.
+            self._stood += 1
+            identity = (
+                f"{self.name}_{self._stood}"  # a name of its own for each life: the lease of the last one is not its
+            )
+            elector = self._elector = LeaderElector(GatedKube(self._kube, gate), self._boundary.clock, identity)
+            gate.may_act = lambda: elector.is_leader
 
     def _leads(self, elector: LeaderElector) -> bool:
         """Keep the lease; a process that led and does not any more ends, as there is no telling what it was about to do."""
-        leads = elector.attend()
+        self._is_electing = True
+        try:
+            leads = elector.attend()
+        finally:
+            self._is_electing = False
         if not leads and self._loop is not None:
             self.crash()
         return leads

@@ -78,13 +78,20 @@ class Region:
         self.answers.append(answer)
         if answer.bought is None:
             raise answer.error()
-        machine = self._assemble(model, claim, answer.bought, now, troubles)
+        machine = self._assemble(model, claim, self._as_built(model, *answer.bought, now), now, troubles)
         self.datacenter.launch(machine)
         if TroubleKind.ENDS_EARLY in troubles:
             self.agenda.plan(now + troubles[TroubleKind.ENDS_EARLY], partial(self.datacenter.end, machine))
         if TroubleKind.ANSWER_LOST in troubles:
             raise timed_out()
         return machine
+
+    def _as_built(
+        self, model: CloudModel, choice: InstanceType, offering: Offering, now: float
+    ) -> tuple[InstanceType, Offering]:
+        """What is delivered: what a customer believes of a type changes no machine, unless an overlay says so."""
+        sold = self.shop.catalog(model, self.since_began(now)).by_name(choice.name)
+        return (choice if choice.capacity_overlaid or sold is None else sold), offering
 
     def add(self, model: CloudModel, instance_type: str, zone: str, name: str, now: float) -> Machine:
         """Launch an on-demand machine that nobody claims, whose node has this name or one made up.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from karpy.controllers.base import Request, Result, Source
-from karpy.disruption.command import Command, Reason
+from karpy.disruption.command import Command
 from karpy.objects import kinds
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.boundary import Boundary
@@ -14,9 +14,14 @@ from karpy.sim.cloud import SimCloud
 from karpy.sim.invariants.facts import Facts, Findings, Violation
 from karpy.sim.invariants.noise import events_are_bounded, log_is_bounded, one_leader_acts, writes_are_bounded
 from karpy.sim.invariants.ownership import claims_have_instances, instances_have_claims, nodes_have_claims
-from karpy.sim.invariants.progress import pods_run, state_is_current
+from karpy.sim.invariants.progress import lives_bring_progress, pods_run, state_is_current
 from karpy.sim.invariants.protection import budgets_hold, limits_hold, pods_are_not_disturbed
-from karpy.sim.invariants.thrift import consolidation_saves, launches_are_bounded
+from karpy.sim.invariants.thrift import (
+    consolidation_rests,
+    consolidation_saves,
+    launches_are_bounded,
+    replacements_come_first,
+)
 from karpy.sim.process import Process
 from karpy.sim.trace import Call
 
@@ -30,12 +35,15 @@ SAMPLED: Sequence[Callable[[Facts], Findings]] = (
     nodes_have_claims,
     pods_run,
     state_is_current,
+    lives_bring_progress,
 )
 BEFORE_CALLS: Sequence[Callable[[Facts, Call], Findings]] = (
     pods_are_not_disturbed,
     writes_are_bounded,
     events_are_bounded,
     one_leader_acts,
+    replacements_come_first,
+    consolidation_rests,
 )
 AFTER_CALLS: Sequence[Callable[[Facts, Call], Findings]] = (
     limits_hold,
@@ -76,10 +84,13 @@ class Witness:
 
     def note_decision(self, who: str, decision: Any) -> None:
         """A process told what it is about to do."""
-        if isinstance(decision, Command) and decision.reason is Reason.UNDERUTILIZED:
+        if isinstance(decision, Command):
             self.facts.note_move(who, decision)
 
     def _before(self, call: Call) -> None:
+        self.facts.calls[call.who] += 1
+        if call.is_of_cloud and call.verb == "delete":
+            self.facts.note_ending(call.name)
         for invariant in BEFORE_CALLS:
             self._found(invariant.__name__, invariant(self.facts, call))
 

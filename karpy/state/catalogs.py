@@ -65,9 +65,10 @@ def types_of(pool: NodePool, node_class: RawNodeClass | None, clouds: Clouds) ->
     if provider is None or node_class is None:
         return InstanceTypes()
     try:
-        return provider.instance_types(pool, node_class)
+        found = provider.instance_types(pool, node_class)
     except ProviderError:
         return InstanceTypes()
+    return clouds.measured.applied(pool.node_class, found)
 
 
 def _evaluated(

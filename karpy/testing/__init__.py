@@ -1,31 +1,62 @@
-"""The kit for authors of controllers and cloud packages: builders of objects, and a clock that obeys."""
+"""The kit for authors of controllers and cloud packages: builders of objects, a clock that obeys, and a world in which everything
+goes wrong that can.
+
+`World` runs a controller as a process that meets faults, and watches over invariants; `Trial` is a drawn world that one line plays
+again, `soak` plays many, and `shrink` makes a failing one small. For pytest there are the fixtures of `karpy.testing.plugin`.
+"""
 
 from __future__ import annotations
 
-from karpy.testing.builders import (
-    NODE_CLASS,
-    make_buffer,
-    make_catalog,
-    make_claim,
-    make_condition,
-    make_daemon_set,
-    make_instance_type,
-    make_instance_types,
-    make_machine,
-    make_node,
-    make_nodepool,
-    make_overlay,
-    make_pod,
-    make_pod_template,
-    make_workload,
-    selector,
-)
-from karpy.testing.clock import START, FakeClock
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from karpy.sim.faults import Fault, Faults, Planned
+    from karpy.sim.process import Program, Surroundings
+    from karpy.sim.trace import Call, Trace
+    from karpy.sim.weather import Weather
+    from karpy.sim.witness import Violation
+    from karpy.sim.world import World
+    from karpy.testing.builders import (
+        NODE_CLASS,
+        make_buffer,
+        make_catalog,
+        make_claim,
+        make_condition,
+        make_daemon_set,
+        make_instance_type,
+        make_instance_types,
+        make_machine,
+        make_node,
+        make_nodepool,
+        make_overlay,
+        make_pod,
+        make_pod_template,
+        make_workload,
+        selector,
+    )
+    from karpy.testing.clock import START, FakeClock
+    from karpy.testing.shrinking import shrink
+    from karpy.testing.soaking import Report, soak
+    from karpy.testing.trials import Outcome, Trial, reference
 
 __all__ = [
     "NODE_CLASS",
     "START",
+    "Call",
     "FakeClock",
+    "Fault",
+    "Faults",
+    "Outcome",
+    "Planned",
+    "Program",
+    "Report",
+    "Surroundings",
+    "Trace",
+    "Trial",
+    "Violation",
+    "Weather",
+    "World",
     "make_buffer",
     "make_catalog",
     "make_claim",
@@ -40,5 +71,31 @@ __all__ = [
     "make_pod",
     "make_pod_template",
     "make_workload",
+    "reference",
     "selector",
+    "shrink",
+    "soak",
 ]
+
+_HOMES = {
+    "karpy.sim.faults": ("Fault", "Faults", "Planned"),
+    "karpy.sim.process": ("Program", "Surroundings"),
+    "karpy.sim.trace": ("Call", "Trace"),
+    "karpy.sim.weather": ("Weather",),
+    "karpy.sim.witness": ("Violation",),
+    "karpy.sim.world": ("World",),
+    "karpy.testing.clock": ("START", "FakeClock"),
+    "karpy.testing.shrinking": ("shrink",),
+    "karpy.testing.soaking": ("Report", "soak"),
+    "karpy.testing.trials": ("Outcome", "Trial", "reference"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are imported when they are used: a plugin of pytest is loaded by tests that have nothing to do with it, too."""
+    if name not in __all__:
+        raise AttributeError(f"module 'karpy.testing' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME_OF.get(name, "karpy.testing.builders")), name)
+    globals()[name] = value
+    return value

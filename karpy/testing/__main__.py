@@ -11,8 +11,10 @@ import shlex
 import sys
 
 from karpy.errors import InvalidObject
-from karpy.testing.soak import soak
-from karpy.testing.trials import MINUTES, Trial
+from karpy.sim.process import Program
+from karpy.testing.programs import load_program
+from karpy.testing.soaking import soak
+from karpy.testing.trials import MINUTES, Trial, reference
 
 __all__ = ["main"]
 
@@ -24,25 +26,28 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--first", type=int, default=0, help="the first of these seeds")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="virtual minutes of each")
     parser.add_argument("--trace", action="store_true", help="print every call of the one trial")
+    parser.add_argument("--program", default="", help="the controllers to try, as MODULE:FUNCTION (default: karpy's)")
     known, rest = parser.parse_known_args(arguments)
-    if known.seeds:
-        report = soak(range(known.first, known.first + known.seeds), minutes=known.minutes, tell=_say)
-        _say(str(report))
-        return bool(report.failed)
     try:
+        program = load_program(known.program) if known.program else reference
+        if known.seeds:
+            seeds = range(known.first, known.first + known.seeds)
+            report = soak(seeds, minutes=known.minutes, program=program, tell=_say)
+            _say(str(report))
+            return bool(report.failed)
         trial = Trial.parse(shlex.join([*rest, "--minutes", f"{known.minutes:g}"]))
     except InvalidObject as error:
         _say(str(error))
         return 2
-    return _play_one(trial, trace=known.trace)
+    return _play_one(trial, program, trace=known.trace)
 
 
-def _play_one(trial: Trial, *, trace: bool) -> int:
+def _play_one(trial: Trial, program: Program, *, trace: bool) -> int:
     if trace:
-        world = trial.world()
+        world = trial.world(program)
         world.run(trial.minutes * 60)
         _say(str(world.trace))
-    outcome = trial.play()
+    outcome = trial.play(program)
     for violation in outcome.violations:
         _say(str(violation))
     _say(f"{len(outcome.violations)} violations in {outcome.seconds / 60:g} virtual minutes and {outcome.calls} calls")

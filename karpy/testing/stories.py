@@ -16,6 +16,7 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.sim.clock import VirtualClock
 from karpy.sim.generic import NODE_CLASS, ZONES
+from karpy.testing.generations import as_written, draw_generation
 
 __all__ = ["Deed", "Story", "Storyteller", "Workload"]
 
@@ -86,7 +87,8 @@ class Story:
             (_deed(dice, len(workloads)) for _ in range(dice.randint(0, _DEEDS_MOST))),
             key=lambda deed: deed.at_s,
         )
-        pools = tuple(_pool(dice, number) for number in range(dice.choice((1, 1, 2))))
+        generation = draw_generation(seed)
+        pools = tuple(as_written(_pool(dice, number), generation) for number in range(dice.choice((1, 1, 2))))
         return cls(pools, workloads, tuple(deeds))
 
     @property

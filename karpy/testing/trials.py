@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 import traceback
 from collections import Counter
@@ -14,7 +13,6 @@ import attrs
 from karpy.controllers.base import Request
 from karpy.errors import InvalidObject, shown
 from karpy.operator import Operator
-from karpy.sim import weather as weathers
 from karpy.sim.boundary import Boundary
 from karpy.sim.cloud import Timing
 from karpy.sim.faults import Fault, Faults, Planned
@@ -24,6 +22,7 @@ from karpy.sim.process import Program, Surroundings
 from karpy.sim.weather import Weather
 from karpy.sim.witness import Violation
 from karpy.sim.world import World
+from karpy.testing.lines import parse_weather
 from karpy.testing.stories import Story, Storyteller
 
 __all__ = ["Outcome", "Trial", "reference"]
@@ -181,27 +180,9 @@ def _fewer(pods: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
                 yield (*pods[:index], less, *pods[index + 1 :])
 
 
-def _weather(text: str) -> Weather:
-    """Read the call of `Weather` that its ``repr()`` is."""
-    values = {name: getattr(weathers, name) for name in weathers.__all__}
-
-    def read(node: ast.AST) -> Any:
-        if isinstance(node, ast.Tuple):
-            return tuple(map(read, node.elts))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in values:
-            named = {word.arg: read(word.value) for word in node.keywords if word.arg}
-            return values[node.func.id](*map(read, node.args), **named)
-        return ast.literal_eval(node)
-
-    found = read(ast.parse(text, mode="eval").body)
-    if not isinstance(found, Weather):
-        raise ValueError(text)
-    return found
-
-
 _READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "--pods": lambda text: {"pods": tuple(int(each) for each in text.split(","))},
     "--faults": lambda text: {"faults": Faults.parse(text)},
-    "--weather": lambda text: {"weather": _weather(text)},
+    "--weather": lambda text: {"weather": parse_weather(text)},
     "--replicas": lambda text: {"replicas": int(text)},
 }

@@ -18,9 +18,23 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.boundary import Boundary
 from karpy.sim.cloud import SimCloud
+from karpy.sim.machines import Machine
 from karpy.sim.process import Process
 
 __all__ = ["Facts", "Move", "Violation", "pool_of"]
+
+
+_LIFE_CALLS = 60
+"""So many calls a process makes to list everything, and to begin with its work."""
+_WISHES = (
+    kinds.NODE_POOL,
+    kinds.PROVISIONER,
+    kinds.DEPLOYMENT,
+    kinds.STATEFUL_SET,
+    kinds.DAEMON_SET,
+    kinds.JOB,
+    kinds.POD_DISRUPTION_BUDGET,
+)
 
 
 @attrs.frozen
@@ -38,7 +52,7 @@ class Violation:
 
 @attrs.define(eq=False)
 class Move:
-    """A consolidation that a process decided on: what it replaces, what that cost per hour, and what comes instead."""
+    """What a process decided to take away: what that cost per hour, and what comes instead."""
 
     who: str
     command: Command
@@ -63,6 +77,16 @@ class Facts:
         """What is counted by the minute."""
         self.span: Counter[Hashable] = Counter()
         """What is counted by spans of ten minutes."""
+        self.calls: Counter[str] = Counter()
+        """Of each process."""
+        self.alike: Counter[Hashable] = Counter()
+        """What is counted while users want the same and no machine is lost."""
+        self._alike: tuple[int, tuple[Any, ...]] = (0, ())
+        self._most_nodes = 0
+        self._misfortunes = 0
+        self._looked_at: dict[tuple[str, str], Hashable] = {}
+        self._reached: dict[str, tuple[tuple[int, int, bool], int, int]] = {}
+        self._ended: set[str] = set()
         self._minute = self._span = -1
         self._lasting: dict[Hashable, tuple[float, int]] = {}
         self._sample = 0
@@ -72,6 +96,7 @@ class Facts:
         """The version of the whole cluster, and when it was first seen at that."""
         self.stormy_at = self.now
         """When faults were last to be expected."""
+        cloud.subscribe(self._told)
 
     @property
     def now(self) -> float:
@@ -114,9 +139,13 @@ class Facts:
     @property
     def is_calm(self) -> bool:
         """Whether neither faults nor a cloud out of sorts are to be expected now."""
+        return self.is_clear and self.boundary.is_calm and all(process.is_up for process in self.processes)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the cloud is not out of sorts."""
         weather = self.cloud.weather
-        clear = weather.is_calm or (weather.lasts_s is not None and self.now - self._start >= weather.lasts_s)
-        return clear and self.boundary.is_calm and all(process.is_up for process in self.processes)
+        return weather.is_calm or (weather.lasts_s is not None and self.now - self._start >= weather.lasts_s)
 
     def lasting_s(self, *key: Hashable) -> float:
         """For how long something has been found in every sample; to be asked in each sample in which it is."""
@@ -140,10 +169,59 @@ class Facts:
         self.span[key] += 1
         return self.span[key]
 
-    # Consolidations
+    def count_while_alike(self, *key: Hashable) -> tuple[int, int]:
+        """One more of this; how many that makes while the same is wanted, and the most nodes there were meanwhile."""
+        now_is = (self._misfortunes, tuple(self._wishes()))
+        if self._alike != now_is:
+            self._alike, self._most_nodes = now_is, 0
+            self.alike.clear()
+        self._most_nodes = max(self._most_nodes, len(self.objects(kinds.NODE_CLAIM)))
+        self.alike[key] += 1
+        return self.alike[key], self._most_nodes
+
+    def _wishes(self) -> Iterator[tuple[str, str, str, int]]:
+        """What users want, each with its generation."""
+        for kind in _WISHES:
+            for obj in self.objects(kind):
+                meta = obj["metadata"]
+                yield kind.kind, meta.get("namespace", ""), meta["name"], meta.get("generation", 0)
+
+    def idle_lives(self, who: str, lives: int) -> int:
+        """How many lives of a process began, each of them long enough to get to anything, since a machine was last launched or a
+        pod last bound, or the cloud could not be blamed for it."""
+        running = sum(1 for pod in self.objects(kinds.POD) if pod["spec"].get("nodeName"))
+        reached, calls = (len(self.pool_of_claim), running, self.is_clear), self.calls[who]
+        known, since, calls_then = self._reached.get(who, ((-1, -1, False), lives, calls))
+        if reached != known or not self.is_clear:
+            since, calls_then = lives, calls
+        self._reached[who] = (reached, since, calls_then)
+        return min(lives - since, (calls - calls_then) // _LIFE_CALLS)
+
+    def is_news(self, what: str, who: str, value: Hashable) -> bool:
+        """Whether this is not what was looked at the last time; asked by what takes long, and gives the same answer again."""
+        before = self._looked_at.get((what, who))
+        self._looked_at[what, who] = value
+        return before != value
+
+    def note_ending(self, provider_id: str) -> None:
+        """A process is about to end a machine."""
+        self._ended.add(provider_id)
+
+    def _told(self, machine: Machine) -> None:
+        """Something happened to a machine: if it is not its launch, and no process ended it, it is a misfortune."""
+        if machine.terminating_since is None and not machine.is_dead and machine.dies_at is None:
+            return
+        if machine.provider_id in self._ended:
+            self._ended.discard(machine.provider_id)
+        else:
+            self._misfortunes += 1
+
+    # What is taken away
 
     def note_move(self, who: str, command: Command) -> None:
-        self.moves.append(Move(who, command, self.now, self.price_of(command.claims)))
+        running = {machine.claim for machine in self.cloud.machines}
+        if running.issuperset(command.claims):  # what vanished meanwhile cannot be compared with
+            self.moves.append(Move(who, command, self.now, self.price_of(command.claims)))
 
     def price_of(self, claims: Sequence[str]) -> float:
         """What the machines of these claims cost per hour now."""

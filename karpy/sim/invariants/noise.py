@@ -12,6 +12,7 @@ __all__ = ["events_are_bounded", "log_is_bounded", "one_leader_acts", "writes_ar
 WRITES_A_MINUTE = 40
 """Of one object. A pod that may not be evicted yet is asked for every two seconds."""
 EVENTS_IN_TEN_MINUTES = 30
+"""In one life of a process: what was told already is not known to the next."""
 LINES_A_MINUTE = 300
 
 
@@ -30,7 +31,8 @@ def events_are_bounded(facts: Facts, call: Call) -> Findings:
         return
     about = call.body["involvedObject"]
     name = f"{about['kind'].lower()}/{about['name']}"
-    count = facts.count_by_span("event", name)
+    process = facts.process(call.who)
+    count = facts.count_by_span("event", name, process.lives if process is not None else 0)
     if count > EVENTS_IN_TEN_MINUTES:
         yield name, f"got {count} events within ten minutes, the last: {call.body.get('message', '')}"
 
@@ -49,5 +51,5 @@ def one_leader_acts(facts: Facts, call: Call) -> Findings:
         return
     leases = facts.api.list(LEASE, process.lease[0], field_selector=f"metadata.name={process.lease[1]}").items
     holder = leases[0]["spec"].get("holderIdentity", "") if leases else ""
-    if holder != call.who:
+    if not process.is_named(holder):
         yield call.object, f"is written by {call.who} ({call.verb}), while {holder or 'nobody'} holds the lease"

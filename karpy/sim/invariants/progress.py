@@ -17,13 +17,15 @@ from karpy.state.catalogs import with_catalog
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import NodeView, Snapshot
 
-__all__ = ["pods_run", "state_is_current"]
+__all__ = ["lives_bring_progress", "pods_run", "state_is_current"]
 
 PLACED_S = 300.0
 """A machine is planned for within ten seconds, and has joined within two minutes."""
 JOINS_S = 900.0 + 60.0
 """A machine that never joins is given up after a quarter of an hour."""
 RESTED_S = 60.0
+IDLE_LIVES = 8
+"""So many lives may end before they got to anything."""
 
 
 def pods_run(facts: Facts) -> Findings:
@@ -77,6 +79,18 @@ def _as_listed(facts: Facts, clouds: Clouds, only: Iterable[Any] = ClusterState.
     return ClusterState.of(objects, clouds.kinds)
 
 
+def lives_bring_progress(facts: Facts) -> Findings:
+    """A process that dies again and again while pods wait gets a little further in each few of its lives."""
+    waiting = [pod for pod in facts.objects(kinds.POD) if _waits(pod)]
+    for process in facts.processes:
+        idle = facts.idle_lives(process.name, process.lives)
+        if waiting and idle > IDLE_LIVES:
+            yield (
+                process.name,
+                f"started {idle} times without a machine more or a pod less that waits ({len(waiting)} do)",
+            )
+
+
 def state_is_current(facts: Facts) -> Findings:
     """When the cluster has come to rest, what a process knows is what one would know that starts now."""
     if facts.now - facts.last_written[1] < RESTED_S or facts.now - facts.stormy_at < RESTED_S:
@@ -85,10 +99,13 @@ def state_is_current(facts: Facts) -> Findings:
         state = getattr(process.running, "state", None)
         if not isinstance(state, ClusterState):
             continue
+        snapshot = state.snapshot()
+        if not facts.is_news("state", process.name, (facts.last_written[0], process.lives, snapshot.version)):
+            continue
         clouds = Clouds((facts.cloud,))
         kinds_fed = process.running.kinds  # type: ignore[union-attr]
         fresh = _picture(_as_listed(facts, clouds, kinds_fed).snapshot())
-        known = _picture(state.snapshot())
+        known = _picture(snapshot)
         for key in sorted(fresh.keys() | known.keys()):
             if fresh.get(key) != known.get(key):
                 yield key, f"is {known.get(key, 'unknown')} to {process.name}, but {fresh.get(key, 'gone')}"

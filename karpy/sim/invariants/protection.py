@@ -9,12 +9,13 @@ from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.meta import decode
 from karpy.objects.nodeclaim import DISRUPTION_REASON, INITIALIZED
-from karpy.objects.nodepool import NodePool
+from karpy.objects.nodepool import Budget, NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodDisruptionBudget
 from karpy.resources import NODES, Resources, total
-from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of
+from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of, provider_id_of
 from karpy.sim.trace import Call
+from karpy.sim.workloads.cron import Schedule
 
 __all__ = ["budgets_hold", "limits_hold", "pods_are_not_disturbed"]
 
@@ -66,8 +67,7 @@ def limits_hold(facts: Facts, call: Call) -> Findings:
     if not (call.is_of_cloud and call.verb == "create"):
         return
     name = facts.pool_of_claim.get(call.name, "")
-    raw = facts.named(kinds.NODE_POOL).get(name)
-    limits = Resources.parse(raw["spec"].get("limits") or {}) if raw is not None else Resources()
+    limits = _limits(facts, name)
     if not limits:
         return
     leaving = {claim["metadata"]["name"] for claim in facts.objects(kinds.NODE_CLAIM) if _is_leaving(claim)}
@@ -81,6 +81,15 @@ def limits_hold(facts: Facts, call: Call) -> Findings:
     for resource in held.exceeds(limits):
         found, limit = (each.to_dict()[resource] for each in (held, limits))
         yield f"nodepools/{name}", f"has {found} of {resource}, its limit is {limit}"
+
+
+def _limits(facts: Facts, pool: str) -> Resources:
+    """Of a pool of any generation."""
+    raw = facts.named(kinds.NODE_POOL).get(pool)
+    if raw is not None:
+        return Resources.parse(raw["spec"].get("limits") or {})
+    old = facts.named(kinds.PROVISIONER).get(pool)
+    return Resources.parse((old["spec"].get("limits") or {}).get("resources") or {}) if old is not None else Resources()
 
 
 def _is_leaving(claim: RawObject) -> bool:
@@ -102,20 +111,37 @@ def budgets_hold(facts: Facts, call: Call) -> Findings:
     members = [
         each for each in facts.objects(kinds.NODE_CLAIM) if pool_of(each) == name and condition(each, INITIALIZED)
     ]
-    going = [each for each in members if "deletionTimestamp" in each["metadata"] and condition(each, DISRUPTION_REASON)]
-    allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members))
+    going = [each for each in members if _is_going(facts, each)]
+    allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members), facts.now)
     if len(going) > allowed:
         yield f"nodepools/{name}", f"{len(going)} of {len(members)} nodes go at once, allowed are {allowed:.0f}"
 
 
-def _allowed(pool: NodePool, reason: str, nodes: int) -> float:
-    """By the budgets that always hold; those with a schedule can only allow less."""
+def _is_going(facts: Facts, claim: RawObject) -> bool:
+    """Whether it is being taken away. A claim that is left when its node and machine are gone keeps nobody from anything."""
+    if "deletionTimestamp" not in claim["metadata"] or not condition(claim, DISRUPTION_REASON):
+        return False
+    provider_id = provider_id_of(claim)
+    return facts.cloud.machine(provider_id) is not None or facts.node_of(provider_id) is not None
+
+
+def _allowed(pool: NodePool, reason: str, nodes: int, now: float) -> float:
+    """By the budgets that hold now."""
     counts = [
         math.ceil(int(budget.nodes[:-1]) * nodes / 100) if budget.nodes.endswith("%") else int(budget.nodes)
         for budget in pool.budgets
-        if not budget.schedule and (budget.reasons is None or reason in budget.reasons)
+        if _holds(budget, now) and (budget.reasons is None or reason in budget.reasons)
     ]
     return min(counts, default=math.inf)
+
+
+def _holds(budget: Budget, now: float) -> bool:
+    """Whether the budget is in force: schedules are in UTC, wherever anybody's clock stands."""
+    if budget.schedule is None:
+        return True
+    since = now - (budget.duration_s or 0.0)
+    began = Schedule.parse(budget.schedule).next_after(since)
+    return began is not None and began <= now
 
 
 def _key(obj: RawObject) -> tuple[str, str]:

@@ -123,6 +123,39 @@ def test_a_budget_that_allows_none_holds_the_node() -> None:
     stage.until(lambda: name not in stage.names(kinds.NODE_CLAIM))
 
 
+def test_a_pod_that_may_not_be_evicted_is_asked_for_less_and_less_often() -> None:
+    stage = Stage()
+    name = stage.grown(apps("a", 1))
+    budget = {"selector": {"matchLabels": {"app": "a"}}, "maxUnavailable": 0}
+    stage.world.apply(
+        [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget}]
+    )
+    stage.run(5)
+    evicted = evictions(stage)
+    stage.api.delete(kinds.NODE_CLAIM, name)
+    stage.run(15)
+    assert 3 <= len(evicted) <= 5
+    before = len(evicted)
+    stage.run(600)
+    assert 55 <= len(evicted) - before <= 61
+
+
+def test_a_pod_that_karpy_has_not_heard_of_yet_keeps_its_machine() -> None:
+    """It was bound just before the taint came, and the watch is late."""
+    stage = Stage()
+    name = stage.grown(apps("a", 1))
+    stage.operator.state.pods_on = lambda _node: ()  # type: ignore[method-assign]
+    budget = {"selector": {"matchLabels": {"app": "a"}}, "maxUnavailable": 0}
+    stage.world.apply(
+        [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget}]
+    )
+    stage.run(5)
+    stage.api.delete(kinds.NODE_CLAIM, name)
+    stage.run(120)
+    assert stage.running("a") == 1
+    assert name in stage.names(kinds.NODE)
+
+
 def test_a_node_whose_instance_vanished_is_let_go() -> None:
     stage = Stage()
     name = stage.grown(apps("a", 1))

@@ -105,3 +105,15 @@ def test_what_was_told_is_forgotten_in_the_end(recorder: EventRecorder, clock: F
         clock.advance(1)
         recorder.normal(POD, ABOUT, "Nominated", f"to n{number}")
     assert len(recorder._told) <= 10_000
+
+
+def test_one_object_gets_only_so_many_events(recorder: EventRecorder, server: Server, clock: FakeClock) -> None:
+    for number in range(100):
+        recorder.normal(POD, ABOUT, "Nominated", f"claim {number}")
+    assert len(server.created) == 25
+    recorder.normal(NODE, ObjectMeta(name="n", uid="n-uid"), "Ready", "it is")
+    assert len(server.created) == 26
+    clock.advance(600)
+    for number in range(100, 200):
+        recorder.normal(POD, ABOUT, "Nominated", f"claim {number}")
+    assert len(server.created) == 28

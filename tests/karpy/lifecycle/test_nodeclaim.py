@@ -34,18 +34,17 @@ def test_a_claim_is_held_before_there_is_an_instance() -> None:
 
 
 @pytest.mark.core("CORE-661")
-@pytest.mark.parametrize(("seconds", "given_up"), [(299.0, False), (300.0, True)])
-def test_a_launch_that_takes_too_long_is_given_up(seconds: float, given_up: bool) -> None:
-    found = step(make_claim(reached=()), at=seconds)
+@pytest.mark.parametrize(("seconds", "given_up"), [(399.0, False), (400.0, True)])
+def test_a_launch_that_fails_for_too_long_is_given_up(seconds: float, given_up: bool) -> None:
+    failing = make_condition("Launched", START + 100, "Unknown", "LaunchFailed")
+    found = step(make_claim(reached=(), conditions=[failing]), at=seconds)
     assert found == (GiveUp("launch_timeout", "NodeClaim was not launched in time") if given_up else Launch())
 
 
 @pytest.mark.core("CORE-661")
-def test_the_time_counts_from_when_the_condition_last_changed() -> None:
-    failing = make_condition("Launched", START + 100, "Unknown", "LaunchFailed")
-    claim = make_claim(reached=(), conditions=[failing])
-    assert step(claim, at=399.0) == Launch()
-    assert isinstance(step(claim, at=400.0), GiveUp)
+def test_a_claim_that_looks_old_is_launched_all_the_same() -> None:
+    """The API server's clock made it look old: a claim that nobody tried to launch has not failed."""
+    assert step(make_claim(reached=()), at=100_000.0) == Launch()
 
 
 def test_until_its_node_joins_the_claim_waits() -> None:

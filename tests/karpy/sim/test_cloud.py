@@ -342,7 +342,7 @@ def test_extended_resources_may_be_late() -> None:
     listed = it.cloud.instance_types(POOL, NODE_CLASS).by_name("c-4x-amd64")
     assert listed is not None
     capacity = Resources({**listed.capacity, "acme.com/gpu": 2})
-    it.cloud.create(NodeClaim(name="a"), NODE_CLASS, [attrs.evolve(listed, capacity=capacity)])
+    it.cloud.create(NodeClaim(name="a"), NODE_CLASS, [attrs.evolve(listed, capacity=capacity, capacity_overlaid=True)])
     assert it.cloud.machines[0].late_resources_s == {"acme.com/gpu": 90.0}
 
 

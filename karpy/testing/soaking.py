@@ -14,10 +14,11 @@ import attrs
 
 from karpy.sim.faults import Fault
 from karpy.sim.process import Program
+from karpy.testing.programs import name_of
 from karpy.testing.shrinking import shrink
 from karpy.testing.trials import MINUTES, Outcome, Trial, reference
 
-__all__ = ["Report", "report_failure", "soak"]
+__all__ = ["Report", "command", "report_failure", "soak"]
 
 _MOST_SHRUNK = 3
 _CHUNK = 8
@@ -83,7 +84,13 @@ def report_failure(trial: Trial, outcome: Outcome, program: Program = reference,
     if small:
         trial, outcome = shrink(trial, program)
     told = "\n".join(f"  {violation}" for violation in outcome.violations)
-    return f"python -m karpy.testing {trial}\n{told}"
+    return f"{command(trial, program)}\n{told}"
+
+
+def command(trial: Trial, program: Program = reference) -> str:
+    """The line that plays a trial again."""
+    named = "" if program is reference else f"--program {name_of(program) or 'MODULE:FUNCTION'} "
+    return f"python -m karpy.testing {named}{trial}"
 
 
 def _play(seed: int, minutes: float, program: Program) -> tuple[Trial, Outcome]:
