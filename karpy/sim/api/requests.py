@@ -14,6 +14,7 @@ import yaml
 from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import protobuf, status
+from karpy.sim.api.gotext import go_kind
 from karpy.sim.api.options import DeleteOptions, WriteOptions
 from karpy.sim.api.queries import check_write_options, flag, integer
 from karpy.sim.api.status import Cause
@@ -149,7 +150,7 @@ class Request:
         )
         if not isinstance(patch, wanted):
             raise status.bad_request(
-                f"error decoding patch: json: cannot unmarshal {_go_kind(patch)} into Go value of type {go_type}"
+                f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into Go value of type {go_type}"
             )
         return patch
 
@@ -157,10 +158,15 @@ class Request:
         try:
             found = yaml.load(self.body, Loader=_YAML_LOADER)  # noqa: S506 - both loaders are safe ones
         except (yaml.YAMLError, ValueError) as error:
-            raise status.bad_request(f"error decoding YAML: {error}") from error
+            raise status.bad_request(
+                f"error decoding YAML: error converting YAML to JSON: {_yaml_problem(error)}"
+            ) from None
+        if found is None:
+            return {}
         if not isinstance(found, dict):
             raise status.bad_request(
-                f"error decoding YAML: error converting YAML to JSON: found {_go_kind(found)}, not an object"
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{go_kind(found)} into Go value of type map[string]interface {{}}"
             )
         return found
 
@@ -218,6 +224,14 @@ class Request:
         )
 
 
+def _yaml_problem(error: Exception) -> str:
+    """What Go's parser says of a text that is no YAML; it counts lines only after the first."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return f"yaml: {error}"
+    line = error.problem_mark.line
+    return f"yaml: line {line + 1}: {error.problem}" if line else f"yaml: {error.problem}"
+
+
 def _check_delete_options(sent: Mapping[str, Any], query: Mapping[str, str]) -> None:
     policy, orphans = sent.get("propagationPolicy") or query.get("propagationPolicy"), sent.get("orphanDependents")
     causes = []
@@ -239,11 +253,6 @@ def _summary(body: bytes) -> str:
     more = " ..." if len(body) > _SUMMARY else ""
     start = body[:_SUMMARY]
     return (start.decode(errors="replace") if start[:1] == b"{" else start.hex()) + more
-
-
-def _go_kind(value: Any) -> str:
-    kinds = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-    return kinds.get(type(value), "null")
 
 
 _PROBLEMS = {

@@ -17,7 +17,7 @@ from karpy.sim.api.admission import Admission
 from karpy.sim.api.changerules import validate_change
 from karpy.sim.api.conversion import as_stored, as_version
 from karpy.sim.api.customrules import schema_causes
-from karpy.sim.api.decoding import complain, decoded
+from karpy.sim.api.decoding import complain, decoded, metadata_of
 from karpy.sim.api.defaults import default_object, initial_status
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.naming import generated_name
@@ -82,6 +82,8 @@ class Writes:
         if resource.custom:
             self._check_open(resource)
         sent = obj.get("metadata") or {}
+        if options.from_client:
+            sent = metadata_of(resource, version, obj)
         if sent.get("resourceVersion"):
             raise status.bad_request("resourceVersion should not be set on objects to be created")
         meta = self._new_metadata(resource, sent, namespace)
@@ -319,6 +321,8 @@ class Writes:
         """Put ``obj`` in the place of ``old``, as far as the rules and the subresource allow."""
         resource, before = collection.resource, as_stored(old, collection.resource)
         sent = obj.get("metadata") or {}
+        if options.from_client and sent is not before["metadata"]:
+            sent = metadata_of(resource, version, obj, patching=patching)
         check_identity(resource, before["metadata"], sent, patching=patching)
         if sent.get("resourceVersion") and sent["resourceVersion"] != before["metadata"]["resourceVersion"]:
             raise status.modified(resource, before["metadata"]["name"])
