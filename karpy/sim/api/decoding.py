@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from karpy.objects.misplaced import misplaced
 from karpy.sim.api import schema as schemas
 from karpy.sim.api import status
 from karpy.sim.api.builtin_schema import QUANTITY_FIELD, object_meta, structural_schema
-from karpy.sim.api.gotext import go_kind
+from karpy.sim.api.gotext import base64_problem, go_kind
 from karpy.sim.api.nulls import without_nulls
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.poddefaults import canonical_quantity
@@ -26,7 +25,6 @@ from karpy.sim.api.resources import Resource, ResourceVersion
 
 __all__ = ["bad_patch", "complain", "decoded", "metadata_of"]
 
-_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -188,8 +186,7 @@ def _wrong_bytes(obj: Mapping[str, Any]) -> str:
         try:
             base64.b64decode(plain, validate=True)
         except binascii.Error:
-            bad = _NOT_BASE64.search(plain.rstrip("="))
-            return f"illegal base64 data at input byte {bad.start() if bad else len(plain) - len(plain) % 4}"
+            return base64_problem(plain)
     return ""
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["go_kind", "go_text"]
+__all__ = ["base64_problem", "go_kind", "go_text"]
 
 _KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
@@ -28,3 +29,9 @@ def go_text(value: Any) -> str:
 def go_kind(value: Any) -> str:
     """What Go's JSON decoder calls a value of this type."""
     return _KINDS.get(type(value), "null")
+
+
+def base64_problem(text: str, *, urlsafe: bool = False) -> str:
+    """What Go says of a text that is not in base64."""
+    bad = re.search("[^A-Za-z0-9_-]" if urlsafe else "[^A-Za-z0-9+/]", text.rstrip("="))
+    return f"illegal base64 data at input byte {bad.start() if bad else len(text) - len(text) % 4}"

@@ -19,7 +19,16 @@ from karpy.sim.api.options import DeleteOptions, WriteOptions
 from karpy.sim.api.queries import check_write_options, flag, integer
 from karpy.sim.api.status import Cause
 
-__all__ = ["Accept", "Impersonated", "Request", "Target", "parse_accept", "parse_problem", "parse_target"]
+__all__ = [
+    "Accept",
+    "Impersonated",
+    "Request",
+    "Target",
+    "parse_accept",
+    "parse_problem",
+    "parse_target",
+    "undeprecated",
+]
 
 _JSON, _YAML = "application/json", "application/yaml"
 _SUMMARY = 30
@@ -39,6 +48,15 @@ class Target:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+
+
+def undeprecated(request: Request) -> Request:
+    """The request, with a path of the older way to watch (``/api/v1/watch/pods``) as clients write it today."""
+    parts = request.path.split("/")
+    at = {"api": 3, "apis": 4}.get(parts[1] if len(parts) > 1 else "", len(parts))
+    if at >= len(parts) - 1 or parts[at] != "watch" or request.method != "GET":
+        return request
+    return attrs.evolve(request, path="/".join(parts[:at] + parts[at + 1 :]), query={**request.query, "watch": "true"})
 
 
 def parse_target(path: str) -> Target | None:

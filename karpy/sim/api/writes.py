@@ -341,6 +341,8 @@ class Writes:
             if resource.key == _SERVICES and not subresource:
                 new = self.admission.addresses.given(resource, new, before)
         meta = new["metadata"] = dict(new["metadata"])
+        if resource.key == _NAMESPACES:
+            meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta["name"]}
         self._check_change(resource, version, new, before)
         if resource.counts_generations and raises_generation(resource, before, new):
             meta["generation"] = before["metadata"].get("generation", 0) + 1

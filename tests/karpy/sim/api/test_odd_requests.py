@@ -228,6 +228,11 @@ def test_paths_and_verbs_that_lead_nowhere(rest: Client, code: int, method: str,
         (400, "found '', expected: ',' or ')'", {"labelSelector": "a in (b"}),
         (400, "found ',', expected: !, identifier, or 'end of string'", {"labelSelector": "a=b,,c"}),
         (400, "key: Invalid value: \"a@b\": name part must consist", {"labelSelector": "a@b"}),
+        (400, 'values[0][a]: Invalid value: "B_": a valid label must be', {"labelSelector": "a=B_"}),
+        (400, "for 'in', 'notin' operators, values set can't be empty", {"labelSelector": "a notin ()"}),
+        (400, "found '' expected: '('", {"labelSelector": "a in"}),
+        (400, "continue key is not valid: illegal base64 data at input byte 0", {"continue": "x"}),
+        (500, 'parsing "-1": invalid syntax', {"resourceVersion": "-1"}),
         (400, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
          {"fieldSelector": "spec.x=1"}),
         (400, "invalid selector: 'nonsense'; can't understand 'nonsense'", {"fieldSelector": "nonsense"}),
@@ -338,3 +343,8 @@ def test_configurations_that_are_no_yaml(rest: Client, message: str, text: bytes
 def test_directives_that_are_none(rest: Client, code: int, message: str, patch: dict) -> None:
     media = "application/strategic-merge-patch+json"
     refused(rest, code, message, "PATCH", f"{MAPS}/c", patch, media=media)
+
+
+def test_the_label_with_the_name_of_a_namespace_stays(rest: Client) -> None:
+    code, answer = rest("PATCH", "/api/v1/namespaces/default", {"metadata": {"labels": None}}, media=MERGE)
+    assert (code, answer["metadata"]["labels"]) == (200, {"kubernetes.io/metadata.name": "default"})
