@@ -27,11 +27,12 @@ from karpy.sim.api.features import BARE, Features
 from karpy.sim.api.identity import Identity
 from karpy.sim.api.options import DeleteOptions
 from karpy.sim.api.rbac import Access
+from karpy.sim.api.records import Record
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.scales import Scales
 from karpy.sim.api.selectors import field_selector, label_selector
-from karpy.sim.api.store import Collection, Record, Store
+from karpy.sim.api.store import Collection, Store
 from karpy.sim.api.subresources import Subresources
 from karpy.sim.api.writes import Writes
 

@@ -9,10 +9,12 @@ import msgspec
 
 from karpy.errors import KubeError
 from karpy.sim.api import fields, status
-from karpy.sim.api.fields import BuiltinShape, FieldTree, SchemaShape, Shape
+from karpy.sim.api.fields import FieldTree
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.resources import Resource, ResourceVersion
+from karpy.sim.api.shapes import BuiltinShape, SchemaShape, Shape
 from karpy.sim.api.status import Cause
+from karpy.sim.api.zeros import ZERO
 
 __all__ = ["SERVER", "merge_applied", "track_update"]
 
@@ -33,39 +35,6 @@ _UNOWNED_META = (
     "managedFields",
     "selfLink",
 )
-_TEMPLATE: Body = {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}}
-_NO_EVENT: Body = {
-    "involvedObject": {},
-    "source": {},
-    "firstTimestamp": None,
-    "lastTimestamp": None,
-    "eventTime": None,
-    "reportingComponent": "",
-    "reportingInstance": "",
-}
-_ZERO: Mapping[str, Body] = {
-    "Pod": {"spec": {"containers": None}},
-    "Node": {"spec": {}},
-    "Service": {"spec": {}, "status": {}},
-    "Namespace": {"spec": {}},
-    "PersistentVolumeClaim": {"spec": {"resources": {}}},
-    "PersistentVolume": {"spec": {}},
-    "Deployment": {"spec": {"selector": None, "template": _TEMPLATE, "strategy": {}}},
-    "ReplicaSet": {"spec": {"selector": None, "template": _TEMPLATE}},
-    "StatefulSet": {"spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}}},
-    "DaemonSet": {"spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}}},
-    "Job": {"spec": {"template": _TEMPLATE}},
-    "CronJob": {"spec": {"jobTemplate": {"metadata": {"creationTimestamp": None}, "spec": {"template": _TEMPLATE}}}},
-    "PodDisruptionBudget": {"spec": {}},
-    "Lease": {"spec": {}},
-    "CSINode": {"spec": {"drivers": None}},
-    "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": {}}},
-    "ResourceQuota": {"spec": {}},
-    "LimitRange": {"spec": {"limits": None}},
-    "Event": _NO_EVENT,
-    "CustomResourceDefinition": {"spec": {"names": {}}},
-}
-"""What a new object of the kind holds before anyone has set anything: fields that are always written out."""
 
 
 def _shape(version: ResourceVersion) -> Shape:
@@ -118,7 +87,7 @@ def track_update(
     if old is not None and not old["metadata"].get("managedFields"):
         return new
     shape = _shape(version)
-    before = _owned_part(old, version, subresource) if old is not None else _ZERO.get(resource.kind, {})
+    before = _owned_part(old, version, subresource) if old is not None else ZERO.get(resource.kind, {})
     after = _owned_part(new, version, subresource)
     changed = _cleaned(fields.changed_fields(before, {**after, **_filler(before, after)}, shape) or {})
     api_version = resource.api_version(version.name)
@@ -231,7 +200,7 @@ def _before_first_apply(resource: Resource, version: ResourceVersion, live: Body
     """Ownership of what an untracked object held before anyone applied it."""
     if live is None:
         return []
-    zero = _ZERO.get(resource.kind, {})
+    zero = ZERO.get(resource.kind, {})
     part = _owned_part(live, version, "")
     tree = _cleaned(fields.changed_fields(zero, {**part, **_filler(zero, part)}, _shape(version)) or {})
     if not tree:

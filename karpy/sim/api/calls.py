@@ -15,16 +15,16 @@ from karpy.sim.api.answers import JSON, Answer, shown
 from karpy.sim.api.apply import track_update
 from karpy.sim.api.bodies import CREATED_BY_PUT, check_applied, check_kind, check_part, check_place
 from karpy.sim.api.decoding import metadata_of
-from karpy.sim.api.deletion import check_propagation
+from karpy.sim.api.deleting import check_propagation
 from karpy.sim.api.identity import Identity
 from karpy.sim.api.listing import WatchStream, check_future, list_records, open_watch, select
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.podcalls import added_binding, pod_part
 from karpy.sim.api.queries import flag
+from karpy.sim.api.records import Record
 from karpy.sim.api.requests import Request, Target, parse_accept
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.reviews import review
-from karpy.sim.api.store import Record
 from karpy.sim.api.tokens import Tokens
 from karpy.sim.api.views import View
 

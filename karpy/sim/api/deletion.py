@@ -13,31 +13,21 @@ from typing import Any
 from karpy.clock import Clock, format_time, parse_time
 from karpy.sim.api import status
 from karpy.sim.api.crds import CLEANUP_FINALIZER
+from karpy.sim.api.deleting import FOREGROUND, ORPHAN, PODS, check_propagation, grace_of, is_finished
 from karpy.sim.api.options import DeleteOptions
+from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource
-from karpy.sim.api.status import Cause
-from karpy.sim.api.store import Collection, Record, Store
+from karpy.sim.api.store import Collection, Store
 
-__all__ = ["FOREGROUND", "ORPHAN", "Deletion", "check_propagation", "is_finished"]
+__all__ = ["Deletion"]
 
 Object = dict[str, Any]
 
-FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
-_PODS = ("", "pods")
 _NAMESPACES = ("", "namespaces")
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 _BACKGROUND = DeleteOptions()
 _REMEMBERED = 16_384
-
-
-def is_finished(obj: Mapping[str, Any]) -> bool:
-    """Whether nothing holds a deleted object any more: no finalizer, no grace, no namespace content."""
-    meta = obj["metadata"]
-    if "deletionTimestamp" not in meta or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
-        return False
-    return not (obj.get("kind") == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
 
 
 class Deletion:
@@ -81,7 +71,7 @@ class Deletion:
         marked = self._marked(collection.resource, record, options)
         finished = is_finished(marked)
         # what goes at once is never seen as being deleted, except pods, whose end is always a graceful one
-        last = record.object if finished and collection.resource.key != _PODS else marked
+        last = record.object if finished and collection.resource.key != PODS else marked
         if options.dry_run:
             return Record(last, record.revision)
         if finished:
@@ -119,7 +109,7 @@ class Deletion:
             meta["finalizers"] = finalizers
         else:
             meta.pop("finalizers", None)
-        grace = _grace(resource, obj, options)
+        grace = grace_of(resource, obj, options)
         now = self._clock.now()
         if "deletionTimestamp" not in meta:
             meta["deletionTimestamp"] = format_time(now + grace)
@@ -297,25 +287,3 @@ class Deletion:
         record = definitions.get("", name) if definitions is not None else None
         if definitions is not None and record is not None and "deletionTimestamp" in record.object["metadata"]:
             self._drop_finalizer(definitions, record, CLEANUP_FINALIZER)
-
-
-def check_propagation(options: DeleteOptions) -> None:
-    """Raises:
-    KubeError: 422, the propagation policy is unknown.
-    """
-    if options.propagation not in ("", "Foreground", "Background", "Orphan"):
-        supported = ("Foreground", "Background", "Orphan", "nil")
-        cause = Cause.unsupported("propagationPolicy", f'"{options.propagation}"', supported)
-        raise status.invalid_options("DeleteOptions", cause)
-
-
-def _grace(resource: Resource, obj: Mapping[str, Any], options: DeleteOptions) -> int:
-    """Seconds between the mark and the end; only pods that run somewhere have any."""
-    if resource.key != _PODS:
-        return 0
-    spec = obj.get("spec") or {}
-    if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-        return 0
-    if options.grace_period_s is not None:
-        return options.grace_period_s if options.grace_period_s >= 0 else 1
-    return int(spec.get("terminationGracePeriodSeconds", 30))

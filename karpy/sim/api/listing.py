@@ -13,11 +13,13 @@ from karpy.errors import KubeError
 from karpy.objects.watchevent import EventType
 from karpy.sim.api import status
 from karpy.sim.api.gotext import base64_problem
+from karpy.sim.api.parsing import parse_problem
 from karpy.sim.api.queries import check_list_options, check_watch_options, flag, integer, parse_revision
-from karpy.sim.api.requests import Request, Target, parse_problem
+from karpy.sim.api.records import Record
+from karpy.sim.api.requests import Request, Target
 from karpy.sim.api.resources import ResourceVersion
 from karpy.sim.api.selectors import field_selector, label_selector
-from karpy.sim.api.store import Collection, Record
+from karpy.sim.api.store import Collection
 from karpy.sim.api.views import View, as_seen, encode
 
 if TYPE_CHECKING:
