@@ -65,6 +65,10 @@ class Collection:
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
 
+    def has_any(self, namespace: str) -> bool:
+        """Whether there is any object in this namespace."""
+        return namespace in self._by_namespace
+
     def put(self, namespace: str, name: str, record: Record) -> None:
         names = self._by_namespace.get(namespace)
         if names is None:
