@@ -111,16 +111,21 @@ class Writes:
         record = self._store.put(collection, new, None)
         self._definitions.serve(collection, record)
         if resource.key == _NAMESPACES:
-            self._furnish(meta["name"])
+            self._furnish(meta["name"], meta["uid"])
         if "ownerReferences" in meta:
             self._deletion.adopt(collection, record)
         return record
 
-    def _furnish(self, namespace: str) -> None:
+    def _furnish(self, namespace: str, uid: str) -> None:
         """What a controller of a real cluster puts into a new namespace: the service account that pods run as by default."""
         accounts = self._registry.get(*_ACCOUNTS)
         if accounts is not None:
+            rng, self._rng = (
+                self._rng,
+                random.Random(uid),
+            )  # what clients create gets the uids that it would get without
             self.create(accounts, accounts.stored, {"metadata": {"name": "default"}}, namespace)
+            self._rng = rng
 
     def _new_metadata(self, resource: Resource, sent: Body, namespace: str) -> Object:
         meta: Object = {}
