@@ -57,11 +57,14 @@ def nothing(_spec: Object) -> Mapping[str, Any]:
     return {}
 
 
+_UNLIMITED = 2**31 - 1
+
+
 def default_job(obj: Object) -> Object:
     """A Job with what the server fills in."""
     spec = obj.get("spec") or {}
     defaults: dict[str, Any] = {
-        "backoffLimit": 6,
+        "backoffLimit": _UNLIMITED if "backoffLimitPerIndex" in spec else 6,
         "completionMode": "NonIndexed",
         "suspend": False,
         "manualSelector": False,
