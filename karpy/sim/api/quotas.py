@@ -13,8 +13,9 @@ from karpy.quantity import NANO, Quantity
 from karpy.sim.api import status
 from karpy.sim.api.poddefaults import quality_of_service
 from karpy.sim.api.podresources import added, container_amounts, pod_amounts
+from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource
-from karpy.sim.api.store import Collection, Record, Store
+from karpy.sim.api.store import Collection, Store
 
 __all__ = ["QUOTAS", "Quotas"]
 
