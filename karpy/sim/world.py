@@ -165,9 +165,10 @@ class World:
     def witness(self) -> Witness:
         """Who watches over the invariants from now on; there is none before it is asked for, or a process started."""
         if self._witness is None:
-            self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
-            self.loop.add(self._witness)
-            self.loop.wake(self._witness, Request())
+            witness = self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
+            self.loop.add(witness)
+            self.loop.wake(witness, Request())
+            witness.wake_by(lambda after_s: self.loop.wake(witness, Request(), after_s))
         return self._witness
 
     def check(self) -> tuple[Violation, ...]:
