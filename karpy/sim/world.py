@@ -44,6 +44,7 @@ from karpy.sim.workloads import workload_controllers
 __all__ = ["Autoscaler", "World"]
 
 _STOP_CHECK_S = 0.2
+_SERVERS_OWN = frozenset({"creationTimestamp", "generation", "resourceVersion", "uid"})
 
 
 class World:
@@ -178,7 +179,7 @@ class World:
     # What happens in it
 
     def apply(self, objects: Iterable[RawObject]) -> list[RawObject]:
-        """Create each object, or merge it into the one of its name; in order.
+        """Create each object, or merge it into the one of its name; in order. What the server decides itself is left to it.
 
         Raises:
             InvalidObject: the kind is not known here.
@@ -188,7 +189,8 @@ class World:
 
     def _apply(self, obj: RawObject) -> RawObject:
         kind = self.kind_of(obj)
-        metadata = obj["metadata"]
+        metadata = {key: value for key, value in obj["metadata"].items() if key not in _SERVERS_OWN}
+        obj = {**obj, "metadata": metadata}
         name, namespace = metadata.get("name"), metadata.get("namespace", "default" if kind.namespaced else "")
         if name:
             try:
