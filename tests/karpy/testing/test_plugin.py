@@ -124,3 +124,10 @@ def test_it(karpy_world):
 """
     done = run(tmp_path, code)
     assert "accepted: text like 'Weather(lasts_s=240.0)'" in done.stdout
+
+
+def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
+    page = (ROOT / "docs/testing.md").read_text()
+    blocks = [block.split("```")[0] for block in page.split("```python\n")[1:]]
+    done = run(tmp_path, "\n".join(block for block in blocks if "class Owners" in block or "karpy_world" in block))
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
