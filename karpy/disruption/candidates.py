@@ -26,9 +26,12 @@ class Candidate:
     view: NodeView
     pool: NodePool
     price: Price
-    pods: tuple[Pod, ...]
     headroom: Headroom = NO_HEADROOM
     """What CapacityBuffers keep ready, here and on the other nodes."""
+
+    @property
+    def pods(self) -> tuple[Pod, ...]:
+        return self.view.reschedulable_pods
 
     @property
     def is_empty(self) -> bool:
@@ -38,11 +41,15 @@ class Candidate:
     @property
     def disruption_cost(self) -> float:
         """1 and what it costs to move each pod; a pod that is worth nothing does not count (core specification 5.2)."""
-        return 1.0 + sum(max(0.0, eviction_cost(pod)) for pod in self.pods)
+        return self.view.derived(_disruption_cost)
 
     @property
     def savings_ratio(self) -> float:
         return self.price / self.disruption_cost
+
+
+def _disruption_cost(view: NodeView) -> float:
+    return 1.0 + sum(max(0.0, eviction_cost(pod)) for pod in view.reschedulable_pods)
 
 
 @attrs.frozen
@@ -80,7 +87,7 @@ def candidates(
         if reason is not None or pool is None:
             refused.append(NotCandidate(view.name, reason or ""))
             continue
-        found.append(Candidate(view, pool, price_of(view, catalog), view.reschedulable_pods, headroom))
+        found.append(Candidate(view, pool, price_of(view, catalog), headroom))
     return tuple(found), tuple(refused)
 
 
@@ -100,16 +107,23 @@ def _why_not(view: NodeView, snapshot: Snapshot, now: float) -> str | None:
 
 
 def _blocking_pod(view: NodeView, snapshot: Snapshot) -> str | None:
-    for pod in view.pods:
-        if pod.is_active and pod.is_do_not_disrupt:
-            return f'Pod has "{labels.DO_NOT_DISRUPT}" annotation (Pod={pod.key})'
-    for pod in view.pods:
-        if not pod.is_active or pod.is_static or pod.tolerates_disruption:
-            continue  # nobody will evict it
+    forbidding = view.derived(_forbidding_pod)
+    if forbidding is not None:
+        return f'Pod has "{labels.DO_NOT_DISRUPT}" annotation (Pod={forbidding.key})'
+    for pod in view.derived(_pods_to_evict) if snapshot.budgets else ():
         held = snapshot.budgets_of(pod)
         if len(held) > 1 or any(budget.forbids_now(pod) for budget in held):
             return f"Pdb prevents pod evictions (PodDisruptionBudget={held[0].metadata.key})"
     return None
+
+
+def _forbidding_pod(view: NodeView) -> Pod | None:
+    return next((pod for pod in view.pods if pod.is_active and pod.is_do_not_disrupt), None)
+
+
+def _pods_to_evict(view: NodeView) -> tuple[Pod, ...]:
+    """But for those that nobody will evict."""
+    return tuple(pod for pod in view.pods if pod.is_active and not (pod.is_static or pod.tolerates_disruption))
 
 
 def price_of(view: NodeView, catalog: Catalog) -> Price:

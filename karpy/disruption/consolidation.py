@@ -11,6 +11,7 @@ from karpy.cloud.instancetype import Catalog, Price, holding
 from karpy.disruption.budgets import allowed_disruptions
 from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
 from karpy.disruption.command import Command, Reason
+from karpy.disruption.screen import Screen
 from karpy.objects.nodepool import WHEN_EMPTY
 from karpy.requirements import Requirement, Requirements
 from karpy.scheduling.configured import solve_as_set
@@ -35,11 +36,12 @@ def single_node(
         if not candidate.is_empty and candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
     )
     left: dict[str, int] = {}
+    screen = Screen(snapshot, catalog, settings)
     for candidate in by_savings(eligible):
         pool = candidate.pool
         if pool.name not in left:
             left[pool.name] = allowed_disruptions(snapshot, pool, Reason.UNDERUTILIZED)
-        if left[pool.name] > 0:
+        if left[pool.name] > 0 and screen.passes(candidate):
             command = consolidate(snapshot, catalog, candidate, settings)
             if command is not None:
                 return command

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kubernetes import client, config
-from urllib3.exceptions import HTTPError
-
-from karpy.errors import InvalidObject, KubeError
+from karpy.errors import KubeError
 from karpy.kube.client import RawObject
+from karpy.kube.connection import Connection
 from karpy.objects.kinds import Kind
 
 __all__ = ["ClusterReader"]
 
 _PAGE = 500
-_TIMEOUT_S = 30.0
 
 
 class ClusterReader:
@@ -28,8 +24,8 @@ class ClusterReader:
     """
 
     def __init__(self, kubeconfig: Path | None = None) -> None:
-        self._api = client.ApiClient(_configuration(kubeconfig))
-        self.server: str = self._api.configuration.host
+        self._connection = Connection(kubeconfig)
+        self.server = self._connection.server
 
     def read(self, kinds: Iterable[Kind]) -> Iterator[RawObject]:
         """All objects of these kinds. A kind is read in the version that the cluster serves, and skipped if it serves none.
@@ -68,49 +64,10 @@ class ClusterReader:
 
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """What the server answers; None where there is nothing."""
-        api = self._api
-        request = api.param_serialize(
-            "GET",
-            path,
-            query_params=list((query or {}).items()),
-            header_params={"Accept": "application/json"},
-            auth_settings=["BearerToken"],
-        )
         try:
-            answer = api.call_api(*request, _request_timeout=_TIMEOUT_S)
-            body: bytes = answer.read()  # type: ignore[no-untyped-call]
-        except HTTPError as error:
-            reason = getattr(error, "reason", None) or error
-            raise KubeError(f"{self.server} does not answer: {reason}", code=503, reason="ServiceUnavailable") from None
-        if answer.status == 404:
-            return None
-        if answer.status >= 400:
-            raise KubeError(_message(body) or f"GET {path}: {answer.reason}", code=answer.status)
-        found: dict[str, Any] = json.loads(body)
+            found: dict[str, Any] = self._connection.request("GET", path, query)
+        except KubeError as error:
+            if error.not_found:
+                return None
+            raise
         return found
-
-
-def _configuration(kubeconfig: Path | None) -> client.Configuration:
-    found = client.Configuration()
-    found.retries = False
-    try:
-        try:
-            path = str(kubeconfig) if kubeconfig else None
-            config.load_kube_config(path, client_configuration=found)  # type: ignore[no-untyped-call]
-        except config.ConfigException:
-            if kubeconfig is not None:
-                raise
-            config.load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call]
-    except Exception as error:  # the library lets through whatever a broken file makes it stumble over
-        where = str(kubeconfig) if kubeconfig else "no cluster"
-        accepted = "a kubeconfig, in KUBECONFIG or ~/.kube/config, or files with --from"
-        raise InvalidObject(" ".join(str(error).split()), object_name=where, accepted=accepted) from None
-    return found
-
-
-def _message(body: bytes) -> str:
-    """What the server's Status object says; empty when the answer is something else."""
-    try:
-        return str(json.loads(body).get("message", ""))
-    except (ValueError, AttributeError):
-        return ""

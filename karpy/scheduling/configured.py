@@ -9,11 +9,13 @@ from karpy.objects.pod import Pod
 from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
+from karpy.scheduling.policy import Policy
 from karpy.scheduling.scheduler import solve
+from karpy.scheduling.start import Start, start_of
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["solve_as_set"]
+__all__ = ["solve_as_set", "start_as_set"]
 
 
 def solve_as_set(
@@ -41,3 +43,19 @@ def solve_as_set(
         reserved_capacity=settings.reserved_capacity,
         default_spread=read_scheduler_config(settings.scheduler_config),
     )
+
+
+def start_as_set(settings: Settings | None, snapshot: Snapshot, catalog: Catalog) -> Start:
+    """`karpy.scheduling.start.start_of` by these settings.
+
+    Raises:
+        InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
+    """
+    settings = settings or Settings()
+    policy = Policy(
+        respect_preferences=settings.respect_preferences,
+        strict_min_values=settings.strict_min_values,
+        reserved_capacity=settings.reserved_capacity,
+        default_spread=read_scheduler_config(settings.scheduler_config),
+    )
+    return start_of(snapshot, catalog, policy)

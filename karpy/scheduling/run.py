@@ -152,6 +152,12 @@ class Run:
         """Whether no pod began in a domain by itself while others, whom it wants to be with, may turn out to be elsewhere."""
         return not any(group.began_in_doubt for group in self.topology.groups)
 
+    def keep_planned(self) -> None:
+        """Keep pods where an earlier pass planned them, of the classes to which no other pod matters."""
+        for pod_class in self.classes:
+            if all(rung.is_free for rung in self.ladder(pod_class)):
+                self._where_planned(pod_class)
+
     def _where_planned(self, pod_class: PodClass) -> Sequence[Pod]:
         """Keep pods with the claim that an earlier pass launched for them, and return the others.
 

@@ -23,6 +23,7 @@ from karpy.sim.api import bootstrap, status
 from karpy.sim.api.builtin import BUILTIN
 from karpy.sim.api.conversion import as_version
 from karpy.sim.api.deletion import Deletion
+from karpy.sim.api.features import BARE, Features
 from karpy.sim.api.identity import Identity
 from karpy.sim.api.options import DeleteOptions
 from karpy.sim.api.rbac import Access
@@ -46,12 +47,21 @@ class ApiServer:
 
     ``lock`` guards everything; who holds it sees a state that does not change. ``log_capacity``: so many changes of a resource
     can at least be watched from the past; a watch that falls further behind is told so (410). ``rbac``: identities may do only
-    what roles allow them; calls on this object itself are the administrator's.
+    what roles allow them; calls on this object itself are the administrator's. ``features``: what clients find over HTTP.
     """
 
-    def __init__(self, clock: Clock, seed: int = 0, *, log_capacity: int = 16_384, rbac: bool = False) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        seed: int = 0,
+        *,
+        log_capacity: int = 16_384,
+        rbac: bool = False,
+        features: Features = BARE,
+    ) -> None:
         self.lock = threading.RLock()
         self.clock = clock
+        self.features = features
         self.registry = Registry(BUILTIN)
         self.store = Store(log_capacity=log_capacity)
         self.deletion = Deletion(self.store, clock, self._undefine)

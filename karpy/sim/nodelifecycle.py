@@ -5,7 +5,7 @@ Source: the node lifecycle and cloud node lifecycle controllers of Kubernetes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from karpy.clock import Clock, format_time, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
@@ -26,12 +26,23 @@ GRACE_S = 40.0
 CLOUD_CHECK_S = 5.0
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-_OWN_KEYS = frozenset({NOT_READY, UNREACHABLE, UNSCHEDULABLE})
+_PRESSURES = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+    "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
+}
+_OWN_KEYS = frozenset({NOT_READY, UNREACHABLE, UNSCHEDULABLE, *_PRESSURES.values()})
 
 
 def _ready(node: RawObject) -> str:
+    return _conditions(node).get("Ready", "Unknown")
+
+
+def _conditions(node: RawObject) -> dict[str, str]:
+    """The status of each condition by its type."""
     conditions = (node.get("status") or {}).get("conditions") or ()
-    return next((each["status"] for each in conditions if each["type"] == "Ready"), "Unknown")
+    return {each["type"]: each["status"] for each in conditions}
 
 
 class NodeLifecycle:
@@ -120,7 +131,7 @@ class NodeLifecycle:
     def _sync_taints(self, node: RawObject, now: float) -> None:
         spec = node.get("spec") or {}
         present = spec.get("taints") or []
-        wanted = _wanted_taints(_ready(node), cordoned=bool(spec.get("unschedulable")))
+        wanted = _wanted_taints(_conditions(node), cordoned=bool(spec.get("unschedulable")))
         held = {(each["key"], each["effect"]) for each in present if each["key"] in _OWN_KEYS}
         if held == wanted:
             return
@@ -136,8 +147,10 @@ class NodeLifecycle:
         self._kube.patch(kinds.NODE, metadata["name"], patch)
 
 
-def _wanted_taints(ready: str, *, cordoned: bool) -> set[tuple[str, str]]:
+def _wanted_taints(conditions: Mapping[str, str], *, cordoned: bool) -> set[tuple[str, str]]:
     wanted = {(UNSCHEDULABLE, NO_SCHEDULE)} if cordoned else set()
+    wanted |= {(key, NO_SCHEDULE) for type_, key in _PRESSURES.items() if conditions.get(type_) == "True"}
+    ready = conditions.get("Ready", "Unknown")
     if ready != "True":
         key = UNREACHABLE if ready == "Unknown" else NOT_READY
         wanted |= {(key, NO_SCHEDULE), (key, NO_EXECUTE)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from karpy.clock import Clock, format_time, parse_time
+from karpy.clock import Clock, format_time
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, PatchType, RawObject
@@ -26,7 +26,7 @@ __all__ = ["PodGarbage", "TaintEviction"]
 
 DEFAULT_TOLERATION_S = 300
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-ORPHANED_S = 20.0
+ORPHANED_S = 40.0
 """How long pods may name a node that does not exist."""
 
 
@@ -40,14 +40,18 @@ class TaintEviction:
         self._clock = clock
         self._cache = cache
         self._recorder = Recorder(kube, clock, "taint-eviction-controller")
+        self._since: dict[str, dict[str, float]] = {}
+        """By node, since when each of its pods bears what drives it out."""
 
     @property
     def sources(self) -> Sequence[Source]:
         return (Source(kinds.NODE, self._tainted), Source(kinds.POD, self._on_tainted))
 
-    @staticmethod
-    def _tainted(event: WatchEvent) -> Sequence[Request]:
-        return by_name(event) if _drives_out(event.object) else ()
+    def _tainted(self, event: WatchEvent) -> Sequence[Request]:
+        if event.type is not EventType.DELETED and _drives_out(event.object):
+            return by_name(event)
+        self._since.pop(event.object["metadata"]["name"], None)  # if it is tainted again, patience begins anew
+        return ()
 
     def _on_tainted(self, event: WatchEvent) -> Sequence[Request]:
         name = event.object["spec"].get("nodeName")
@@ -58,18 +62,17 @@ class TaintEviction:
         node = self._cache.get(kinds.NODE, request.name)
         if node is None or not _drives_out(node):
             return DONE
-        taints = [each for each in node["spec"]["taints"] if each["effect"] == NO_EXECUTE]
-        since = max((parse_time(each["timeAdded"]) for each in taints if each.get("timeAdded")), default=0.0)
-        decoded = [taint for taint in decode(node, Node).spec.taints if taint.effect == NO_EXECUTE]
+        taints = [taint for taint in decode(node, Node).spec.taints if taint.effect == NO_EXECUTE]
         now = self._clock.now()
         later = []
+        since = self._since.setdefault(request.name, {})
         for pod in tuple(self._cache.pods_on(request.name)):
             if "deletionTimestamp" in pod["metadata"]:
                 continue
-            bears_s = _bears_for(decoded, _with_defaults(decode(pod, Pod).spec.tolerations))
+            bears_s = _bears_for(taints, _with_defaults(decode(pod, Pod).spec.tolerations))
             if bears_s is None:
                 continue
-            due = (since or now) + bears_s
+            due = since.setdefault(pod["metadata"]["uid"], now) + bears_s
             if bears_s <= 0 or due <= now:
                 self._evict(pod)
             else:

@@ -18,32 +18,25 @@ from karpy.kube.crds import core_crds
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import describe
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.agenda import CloudEvents
+from karpy.sim.actors import populate
+from karpy.sim.api.features import BARE, LIVING
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.boundary import Boundary
-from karpy.sim.cache import ClusterCache
 from karpy.sim.clock import DEFAULT_START, VirtualClock
 from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.expiry import EventExpiry
 from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.generic import GenericModel
-from karpy.sim.kubelet import Kubelets
 from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
-from karpy.sim.machines import Machine
-from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
-from karpy.sim.podagents import PodAgents
-from karpy.sim.podremoval import PodGarbage, TaintEviction
+from karpy.sim.pacing import run_paced
 from karpy.sim.process import Autoscaler, Process, Program, feed
-from karpy.sim.scheduler import Scheduler
 from karpy.sim.trace import Trace
 from karpy.sim.weather import Weather
 from karpy.sim.witness import Violation, Witness
-from karpy.sim.workloads import workload_controllers
 
 __all__ = ["Autoscaler", "World"]
 
-_STOP_CHECK_S = 0.2
 _SERVERS_OWN = frozenset({"creationTimestamp", "generation", "resourceVersion", "uid"})
 
 
@@ -76,7 +69,7 @@ class World:
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
         self.loads = Loads(self.clock)
-        self.api = ApiServer(self.clock, seed, rbac=rbac)
+        self.api = ApiServer(self.clock, seed, rbac=rbac, features=LIVING if actors else BARE)
         self.loop = Loop(self.api, self.clock, seed)
         self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
@@ -87,29 +80,10 @@ class World:
         self._witness: Witness | None = None
 
     def _populate(self, *, heartbeats: bool) -> tuple[Controller, ...]:
-        api, clock, loop, seed = self.api, self.clock, self.loop, self.seed
-        cache = ClusterCache(loop)
-        kubelets = Kubelets(api, clock, heartbeats=heartbeats)
-        actors: tuple[Controller, ...] = (
-            kubelets,
-            PodAgents(api, clock, cache, kubelets, seed),
-            NodeLifecycle(api, clock, cache),
-            CloudNodes(api, cache, lambda provider_id: self.cloud.machine(provider_id) is not None),
-            TaintEviction(api, clock, cache),
-            PodGarbage(api, clock, cache),
-            *workload_controllers(api, clock, cache, self.loads),
-            Scheduler(api, clock, seed),
-            EventExpiry(api, clock),
-        )
-        for actor in actors:
-            loop.add(actor)
-
-        def tell(machine: Machine) -> None:
-            loop.wake(kubelets, kubelets.take(machine))
-
-        self.cloud.subscribe(tell)
-        CloudEvents(self.cloud, clock).join(loop)
-        return actors
+        actors = populate(self.loop, self.api, self.clock, self.cloud, self.loads, self.seed, heartbeats=heartbeats)
+        expiry = EventExpiry(self.api, self.clock)
+        self.loop.add(expiry)
+        return (*actors, expiry)
 
     # Who else takes part
 
@@ -264,26 +238,7 @@ class World:
         """
         written = threading.Event()
         unsubscribe = self.api.on_write(written.set)
-        start, origin = wall(), self.clock.now()
-
-        def pace() -> float:
-            return origin + (wall() - start) * speed
-
         try:
-            while not stop.is_set():
-                written.clear()
-                self.loop.run_ready()
-                self._sleep(pace, speed, written, stop)
+            run_paced(self.loop, self.clock, speed, stop, written, wall)
         finally:
-            self.clock.freeze()
             unsubscribe()
-
-    def _sleep(self, pace: Callable[[], float], speed: float, written: threading.Event, stop: threading.Event) -> None:
-        """Until the next timer, a write by anyone, or the end."""
-        due = self.loop.next_time()
-        self.clock.follow(pace, float("inf") if due is None else due)
-        while not stop.is_set():
-            left_s = _STOP_CHECK_S if due is None else (due - pace()) / speed
-            if left_s <= 0 or written.wait(min(left_s, _STOP_CHECK_S)):
-                break
-        self.clock.freeze()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import attrs
 
@@ -18,6 +18,8 @@ from karpy.resources import NODES, Resources, total
 from karpy.taints import Taint, is_ephemeral
 
 __all__ = ["NodeView"]
+
+T = TypeVar("T")
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -43,6 +45,7 @@ class NodeView:
     """Marked, or being deleted: nothing new is placed here, and its pods want another place."""
     labels: Mapping[str, str] = attrs.field(init=False)
     taints: tuple[Taint, ...] = attrs.field(init=False)
+    _derived: dict[object, Any] = attrs.field(init=False, factory=dict, repr=False)
 
     def __attrs_post_init__(self) -> None:
         derive = object.__setattr__
@@ -111,10 +114,17 @@ class NodeView:
         """Whether it has a NodeClaim."""
         return self.claim is not None
 
-    @property
+    @functools.cached_property
     def reschedulable_pods(self) -> tuple[Pod, ...]:
         """The pods that would want another place if it went away."""
         return tuple(pod for pod in self.pods if pod.is_reschedulable)
+
+    def derived(self, build: Callable[[NodeView], T]) -> T:
+        """``build(self)``, remembered for as long as this view lives: what a decision makes of a machine that did not change."""
+        if build not in self._derived:
+            self._derived[build] = build(self)
+        found: T = self._derived[build]
+        return found
 
 
 def _keeps_apart(pod: Pod) -> bool:

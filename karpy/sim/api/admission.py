@@ -10,6 +10,7 @@ from karpy.sim.api import status
 from karpy.sim.api.accounts import with_service_account, with_token_volume
 from karpy.sim.api.limits import too_much, with_limit_defaults
 from karpy.sim.api.resources import Resource
+from karpy.sim.api.services import Addresses
 from karpy.sim.api.store import Store
 
 __all__ = ["Admission"]
@@ -33,7 +34,7 @@ class Admission:
         self._rng = rng
         self.default_tolerations = False
         """Whether pods tolerate nodes that are not ready or not reachable for five minutes, as they do on most clusters."""
-        self._next_address = 0
+        self.addresses = Addresses(store)
 
     def admit_namespace(self, resource: Resource, meta: Mapping[str, Any]) -> None:
         """Refuse objects in a namespace that does not exist, or that is being deleted."""
@@ -64,7 +65,7 @@ class Admission:
                 spec = obj.get("spec") or {}
                 return {**obj, "spec": {**spec, "finalizers": spec.get("finalizers") or ["kubernetes"]}}
             case ("", "services"):
-                return self._address(obj)
+                return self.addresses.given(resource, obj, None)
             case ("batch", "jobs"):
                 return _job_labels(obj)
             case ("", "persistentvolumeclaims"):
@@ -114,16 +115,6 @@ class Admission:
         policy = chosen.get("preemptionPolicy", "PreemptLowerPriority")
         added = {"priority": chosen.get("value", 0), "priorityClassName": chosen["metadata"]["name"]}
         return {**pod, "spec": {**spec, **added, "preemptionPolicy": spec.get("preemptionPolicy", policy)}}
-
-    def _address(self, service: Object) -> Object:
-        spec = service.get("spec") or {}
-        if spec.get("clusterIP") or spec.get("type") == "ExternalName":
-            return service
-        self._next_address += 1
-        high, low = divmod(self._next_address, 250)
-        address = f"10.96.{high}.{low + 1}"
-        families = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
-        return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
 
     def _storage_class(self, claim: Object) -> Object:
         spec = claim.get("spec") or {}

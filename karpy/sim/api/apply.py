@@ -14,11 +14,13 @@ from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.status import Cause
 
-__all__ = ["merge_applied", "track_update"]
+__all__ = ["SERVER", "merge_applied", "track_update"]
 
 Object = dict[str, Any]
 Body = Mapping[str, Any]
 
+SERVER = "kube-apiserver"
+"""Who the server itself is as an owner of fields."""
 _UNOWNED_META = (
     "name",
     "namespace",
@@ -87,6 +89,10 @@ def _entries(obj: Body | None) -> list[Object]:
     return [dict(entry) for entry in (obj["metadata"].get("managedFields") if obj is not None else None) or ()]
 
 
+def _group(entry: Body) -> str:
+    return str(entry.get("apiVersion", "")).rpartition("/")[0]
+
+
 def _same_writer(entry: Body, manager: str, operation: str, api_version: str, subresource: str) -> bool:
     return (
         entry.get("manager") == manager
@@ -120,6 +126,10 @@ def track_update(
     mine: Object | None = None
     kept: list[Object] = []
     for entry in entries:
+        if _group(entry) != resource.group:
+            # written under another group's names of the fields, which mean nothing here
+            kept.append(entry)
+            continue
         tree = fields.present(entry.get("fieldsV1") or {}, new, shape)
         if _same_writer(entry, manager, "Update", api_version, subresource):
             mine = entry

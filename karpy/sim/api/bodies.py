@@ -11,7 +11,7 @@ from karpy.sim.api.requests import Request, Target
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.status import Cause
 
-__all__ = ["CREATED_BY_PUT", "check_applied", "check_kind", "check_place"]
+__all__ = ["CREATED_BY_PUT", "check_applied", "check_kind", "check_place", "refuse_foreign"]
 
 Body = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ def check_kind(registry: Registry, resource: Resource, version: ResourceVersion,
     if resource.custom:
         _check_custom(resource, version, body, request)
     elif kind is not None and (kind != resource.kind or sent not in (None, wanted)):
-        _refuse_foreign(registry, resource, str(kind), wanted if sent is None else str(sent))
+        refuse_foreign(registry, resource, str(kind), wanted if sent is None else str(sent))
     if sent not in (None, wanted):
         raise status.bad_request(
             f"the API version in the data ({sent}) does not match the expected API version ({wanted})"
@@ -59,7 +59,7 @@ def _check_custom(resource: Resource, version: ResourceVersion, body: Body, requ
         raise status.invalid(resource, (body.get("metadata") or {}).get("name", ""), [cause])
 
 
-def _refuse_foreign(registry: Registry, resource: Resource, kind: str, api_version: str) -> None:
+def refuse_foreign(registry: Registry, resource: Resource, kind: str, api_version: str) -> None:
     """Refuse an object that Go could not even read as the kind asked for; other versions of that kind are told by the caller."""
     group, _, version = api_version.rpartition("/")
     known = registry.by_kind(group, kind)

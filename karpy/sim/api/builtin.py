@@ -64,7 +64,7 @@ BUILTIN: tuple[Resource, ...] = (
     _define("", "v1", "Node", "nodes", scope="", short="no", flags="status"),
     _define("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", short="pvc", flags="status"),
     _define("", "v1", "PersistentVolume", "persistentvolumes", scope="", short="pv", flags="status"),
-    _define("", "v1", "Pod", "pods", short="po", flags="status all", more="binding eviction log"),
+    _define("", "v1", "Pod", "pods", short="po", flags="status all", more="binding ephemeralcontainers eviction log"),
     _define("", "v1", "PodTemplate", "podtemplates", flags="generation"),
     _define("", "v1", "ReplicationController", "replicationcontrollers", short="rc", flags=_WORKLOAD),
     _define("", "v1", "ResourceQuota", "resourcequotas", short="quota", flags="status"),

@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from karpy.clock import format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import newevents, status
 from karpy.sim.api.access import Action
 from karpy.sim.api.answers import JSON, Answer, shown
+from karpy.sim.api.apply import track_update
 from karpy.sim.api.bodies import CREATED_BY_PUT, check_applied, check_kind, check_place
 from karpy.sim.api.deletion import check_propagation
 from karpy.sim.api.identity import Identity
 from karpy.sim.api.listing import WatchStream, check_future, list_records, open_watch, select
 from karpy.sim.api.options import WriteOptions
+from karpy.sim.api.podcalls import added_binding, pod_part
 from karpy.sim.api.queries import flag
 from karpy.sim.api.requests import Request, Target, parse_accept
 from karpy.sim.api.resources import Resource, ResourceVersion
@@ -55,13 +58,13 @@ class Call:
         accept = parse_accept(self.request.accept)
         return View(self.resource, self.version, accept, include, new_events=self.face.key == newevents.KEY)
 
-    def _answer(self, body: bytes, code: int = 200) -> Answer:
+    def answer(self, body: bytes, code: int = 200) -> Answer:
         return Answer(code, body, JSON, tuple(self.warnings))
 
-    def _shown(self, record: Record, code: int = 200) -> Answer:
-        return self._answer(self._view.single(record, self.server.clock.now()), code)
+    def shown(self, record: Record, code: int = 200) -> Answer:
+        return self.answer(self._view.single(record, self.server.clock.now()), code)
 
-    def _existing(self) -> Record:
+    def existing(self) -> Record:
         space = self.target.namespace if self.resource.namespaced else ""
         record = self.server.store.collection(self.resource).get(space, self.target.name)
         if record is None:
@@ -72,7 +75,7 @@ class Call:
         space = self.target.namespace if self.resource.namespaced else ""
         return self.server.store.collection(self.resource).get(space, self.target.name) is not None
 
-    def _options(self) -> WriteOptions:
+    def options(self) -> WriteOptions:
         options = self.request.write_options(self.warnings)
         # under its other names nobody's ownership of an event is tracked
         return options if self.face is self.resource else attrs.evolve(options, manager="")
@@ -85,7 +88,7 @@ class Call:
             case "GET" if self._is_watch():
                 return open_watch(self.server, self._view, self.target, self.request)
             case "GET" if "list" in self.resource.verbs:
-                return self._answer(list_records(self.server, self._view, self.target, self.request))
+                return self.answer(list_records(self.server, self._view, self.target, self.request))
             case "POST" if self.target.namespace or not self.resource.namespaced:
                 return self._create()
             case "DELETE" if "deletecollection" in self.resource.verbs and (
@@ -95,21 +98,33 @@ class Call:
         raise status.method_not_allowed()
 
     def _create(self) -> Answer:
-        body = self._body()
+        if self.resource.key == ("", "bindings"):
+            return added_binding(self)
+        body = self.body()
         if self.resource.verbs == ("create",):
             return shown(
                 review(self.resource, body, self.target.namespace, self.who, self.server.access, self.tokens), 201
             )
-        record = self.server.writes.create(self.resource, self.version, body, self.target.namespace, self._options())
-        return self._shown(record, 201)
+        record = self.server.writes.create(self.resource, self.version, body, self.target.namespace, self.options())
+        return self.shown(record, 201)
 
-    def _body(self) -> Mapping[str, Any]:
+    def body(self) -> Mapping[str, Any]:
         """The object that was sent, which must be of this resource's kind."""
         body = self.request.decoded(self.resource.kind, custom=self.resource.custom)
         if not isinstance(body, Mapping):
             raise self.request.unrecognized(self.resource.kind, _NO_OBJECT)
         check_kind(self.server.registry, self.face, self.version, body, self.request)
-        return body if self.face is self.resource else dict(newevents.as_core(body))
+        return body if self.face is self.resource else self._core_event(body)
+
+    def _core_event(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An event of the newer group under the core names; who creates it owns its fields under the newer ones."""
+        core: Mapping[str, Any] = newevents.as_core(event)
+        if self.request.method != "POST":
+            return core
+        sent = {**event, "metadata": event.get("metadata") or {}}
+        now = format_time(self.server.clock.now())
+        owned = track_update(self.face, self.face.stored, None, sent, self.request.manager, now, "")
+        return {**core, "metadata": owned["metadata"]}
 
     def _delete_collection(self) -> Answer:
         collection = self.server.store.collection(self.resource)
@@ -121,7 +136,7 @@ class Call:
             if current is not None:
                 self.server.deletion.delete(collection, current, options)
         metadata = {"resourceVersion": str(self.server.store.revision)}
-        return self._answer(self._view.collection(records, self.server.clock.now(), metadata))
+        return self.answer(self._view.collection(records, self.server.clock.now(), metadata))
 
     def on_object(self) -> Answer | WatchStream:
         match self.request.method:
@@ -129,7 +144,7 @@ class Call:
                 return open_watch(self.server, self._view, self.target, self.request)
             case "GET":
                 check_future(self.server, self.request.query.get("resourceVersion", ""))
-                return self._shown(self._existing())
+                return self.shown(self.existing())
             case "PUT":
                 return self._replace()
             case "PATCH":
@@ -139,20 +154,18 @@ class Call:
         raise status.method_not_allowed()
 
     def _replace(self) -> Answer:
-        body = self._body()
+        body = self.body()
         meta = body.get("metadata") or {}
         check_place(self.target, meta)
         created = self.resource.key in CREATED_BY_PUT and not self.target.subresource and not self._exists()
         if created:
             self._may_create()
-            record = self.server.writes.create(
-                self.resource, self.version, body, self.target.namespace, self._options()
-            )
-            return self._shown(record, 201)
+            record = self.server.writes.create(self.resource, self.version, body, self.target.namespace, self.options())
+            return self.shown(record, 201)
         record = self.server.writes.update(
-            self.resource, self.version, body, self.target.namespace, self._options(), self.target.subresource
+            self.resource, self.version, body, self.target.namespace, self.options(), self.target.subresource
         )
-        return self._shown(record)
+        return self.shown(record)
 
     def _patch(self) -> Answer:
         patch_type = self.request.patch_type
@@ -171,10 +184,10 @@ class Call:
             body,
             patch_type,
             self.target.namespace,
-            self._options(),
+            self.options(),
             self.target.subresource,
         )
-        return self._shown(record, 200 if existed or patch_type is not PatchType.APPLY else 201)
+        return self.shown(record, 200 if existed or patch_type is not PatchType.APPLY else 201)
 
     def _may_create(self) -> None:
         """A write that turns out to create its object needs the right to do so."""
@@ -185,11 +198,11 @@ class Call:
     def _delete(self) -> Answer:
         options = self.request.delete_options()
         check_propagation(options)
-        record = self._existing()
+        record = self.existing()
         gone = self.server.deletion.delete(self.server.store.collection(self.resource), record, options)
         meta = gone.object["metadata"]
         if "deletionTimestamp" in meta or self.resource.key in _SHOWN_WHEN_DELETED:
-            return self._shown(gone)
+            return self.shown(gone)
         details = {"name": meta["name"]}
         if self.resource.group:
             details["group"] = self.resource.group
@@ -203,13 +216,8 @@ class Call:
             return self._scale()
         if name in self.resource.subresources and not self.resource.custom:
             match name, self.request.method:
-                case "binding", "POST":
-                    return self._bind()
-                case "eviction", "POST":
-                    return self._evict()
-                case "log", "GET":
-                    self._existing()
-                    return Answer(200, b"", "text/plain")
+                case _, _ if self.resource.key == ("", "pods"):
+                    return pod_part(self)
                 case "token", "POST":
                     return shown(self._token(), 201)
                 case "finalize", "PUT":
@@ -224,36 +232,24 @@ class Call:
             case "GET":
                 return shown(subresources.scale(*at))
             case "PUT":
-                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), None, self._options()))
+                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), None, self.options()))
             case "PATCH":
                 kind = self.request.patch_type
-                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), kind, self._options()))
+                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), kind, self.options()))
         raise status.method_not_allowed()
-
-    def _bind(self) -> Answer:
-        node = (self.request.decoded("Binding").get("target") or {}).get("name", "")
-        options = self._options()
-        self.server.subresources.bind(self.resource, self.target.name, self.target.namespace, node, options)
-        return shown(status.success(code=201), 201)
-
-    def _evict(self) -> Answer:
-        body = self.request.decoded("Eviction") if self.request.body else {}
-        options = self.request.delete_options(body.get("deleteOptions") or {})
-        self.server.subresources.evict(self.resource, self.target.name, self.target.namespace, options)
-        return shown(status.success(code=201), 201)
 
     def _token(self) -> dict[str, Any]:
         asked = self.request.decoded("TokenRequest") if self.request.body else {}
-        return self.tokens.issue(self._existing(), asked)
+        return self.tokens.issue(self.existing(), asked)
 
     def _finalize(self) -> Answer:
-        record = self._existing()
+        record = self.existing()
         collection = self.server.store.collection(self.resource)
-        spec = self._body().get("spec") or {}
+        spec = self.body().get("spec") or {}
         finalizers = {**(record.object.get("spec") or {}), "finalizers": spec.get("finalizers") or []}
         changed = {**record.object, "metadata": dict(record.object["metadata"]), "spec": finalizers}
         record = self.server.deletion.settle(collection, self.server.store.put(collection, changed, record))
-        return self._shown(record)
+        return self.shown(record)
 
 
 _SHOWN_WHEN_DELETED = frozenset(

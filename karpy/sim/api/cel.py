@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from karpy.sim.api.celfunctions import FUNCTIONS
 from karpy.sim.api.schema import ById
 from karpy.sim.api.status import Cause
 
@@ -69,7 +69,13 @@ def _walk(engine: Any, new: Any, old: Any, schema: Schema, path: str) -> Iterato
     if new is None or new is old or not has_rules(schema):
         return
     for rule in schema.get(_RULES) or ():
-        if not _holds(engine, rule["rule"], new, old):
+        try:
+            holds = _holds(engine, rule["rule"], new, old)
+        except KeyError as error:
+            told = f"no such key: {error.args[0]} evaluating rule: {rule.get('message') or rule['rule'].strip()}"
+            yield Cause.bad(path, f'"{_kind(new)}"', told)
+            continue
+        if not holds:
             yield _broken(engine, rule, new, old, path)
     if isinstance(new, Mapping):
         properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
@@ -104,7 +110,7 @@ def _evaluate(engine: Any, expression: str, new: Any, old: Any) -> Any:
     """The value of an expression; None when this engine cannot tell (it lacks a function of Kubernetes')."""
     variables = {"self": new} if old is None else {"self": new, "oldSelf": old}
     context = engine.Context(variables=variables)
-    for name, function in _FUNCTIONS.items():
+    for name, function in FUNCTIONS.items():
         context.add_function(name, function)
     try:
         return _compiled(engine, expression).execute(context)
@@ -131,20 +137,3 @@ def _kind(value: Any) -> str:
         if isinstance(value, kind):
             return name
     return "object"
-
-
-def _find(text: str, pattern: str) -> str:
-    found = re.search(pattern, text)
-    return found.group(0) if found else ""
-
-
-def _find_all(text: str, pattern: str) -> list[str]:
-    return [match.group(0) for match in re.finditer(pattern, text)]
-
-
-def _split(text: str, separator: str) -> list[str]:
-    return text.split(separator) if separator else list(text)
-
-
-_FUNCTIONS = {"find": _find, "findAll": _find_all, "split": _split}
-"""Functions that Kubernetes adds to CEL."""

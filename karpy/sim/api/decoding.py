@@ -5,6 +5,9 @@ Unknown fields are dropped, with warnings or a refusal as the client asked, and 
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +24,7 @@ from karpy.sim.api.resources import Resource, ResourceVersion
 
 __all__ = ["complain", "decoded"]
 
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -76,7 +80,7 @@ def decoded(
     if known is None:
         return dict(obj)
     _check_quantities(resource.kind, obj, known)
-    wrong = _wrong_type(obj, known, "", "")
+    wrong = _wrong_type(obj, known, "", "") or _wrong_bytes(obj)
     if wrong:
         if patching:
             raise _bad_patch(obj, wrong)
@@ -146,6 +150,19 @@ def _check_quantities(kind: str, value: Any, schema: Mapping[str, Any]) -> None:
             _check_quantities(kind, item, schema["items"])
     elif isinstance(value, str) and schema is QUANTITY_FIELD:
         canonical_quantity(value, kind)
+
+
+def _wrong_bytes(obj: Mapping[str, Any]) -> str:
+    """What Go says of the first value of a secret that is not in base64."""
+    data = obj.get("data") if obj.get("kind") == "Secret" else obj.get("binaryData")
+    for text in (data or {}).values():
+        plain = text.replace("\n", "").replace("\r", "") if isinstance(text, str) else ""
+        try:
+            base64.b64decode(plain, validate=True)
+        except binascii.Error:
+            bad = _NOT_BASE64.search(plain.rstrip("="))
+            return f"illegal base64 data at input byte {bad.start() if bad else len(plain) - len(plain) % 4}"
+    return ""
 
 
 def _mismatch(found: str, schema: Mapping[str, Any], struct: str, path: str) -> str:

@@ -143,7 +143,13 @@ def _service(obj: Object) -> Object:
     defaults: dict[str, Any] = {"type": kind, "sessionAffinity": "None"}
     if kind != "ExternalName":
         defaults["internalTrafficPolicy"] = "Cluster"
+    if kind in ("NodePort", "LoadBalancer"):
+        defaults["externalTrafficPolicy"] = "Cluster"
+    if kind == "LoadBalancer":
+        defaults["allocateLoadBalancerNodePorts"] = True
     changes: dict[str, Any] = {}
+    if spec.get("sessionAffinity") == "ClientIP" and not spec.get("sessionAffinityConfig"):
+        changes["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10_800}}
     ports = spec.get("ports")
     if ports and any("protocol" not in port or "targetPort" not in port for port in ports):
         changes["ports"] = [{"protocol": "TCP", "targetPort": port.get("port"), **port} for port in ports]
@@ -293,6 +299,14 @@ def default_object(key: tuple[str, str], obj: Object) -> Object:
     return default(obj) if default is not None else obj
 
 
+_GATED: Mapping[str, Any] = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "lastTransitionTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
 _CONDITION_TIMES = {
     ("", "pods"): ("lastProbeTime", "lastTransitionTime"),
     ("", "nodes"): ("lastHeartbeatTime", "lastTransitionTime"),
@@ -314,7 +328,9 @@ def default_status(key: tuple[str, str], found: Object) -> Object:
 def initial_status(key: tuple[str, str], obj: Object) -> Mapping[str, Any] | None:
     """The status that a new object starts with; None when it has none, or keeps the one it was sent with."""
     if key == ("", "pods"):
-        return {"phase": "Pending", "qosClass": quality_of_service(obj.get("spec") or {})}
+        spec = obj.get("spec") or {}
+        gated = {"conditions": [dict(_GATED)]} if spec.get("schedulingGates") else {}
+        return {**gated, "phase": "Pending", "qosClass": quality_of_service(spec)}
     if key == ("apiextensions.k8s.io", "customresourcedefinitions"):
         stored = [version.get("name") for version in obj["spec"].get("versions") or () if version.get("storage")]
         return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}

@@ -29,6 +29,7 @@ _STORED_ELSEWHERE = {
 """Resources that the real server stores in another group or version than it prefers to show."""
 _SUBRESOURCE_ONLY = {
     "binding": ("create",),
+    "ephemeralcontainers": ("get", "patch", "update"),
     "eviction": ("create",),
     "token": ("create",),
     "log": ("get",),

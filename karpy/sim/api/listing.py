@@ -13,7 +13,7 @@ from karpy.errors import KubeError
 from karpy.objects.watchevent import EventType
 from karpy.sim.api import status
 from karpy.sim.api.queries import check_list_options, check_watch_options, flag, integer, parse_revision
-from karpy.sim.api.requests import Request, Target
+from karpy.sim.api.requests import Request, Target, parse_problem
 from karpy.sim.api.resources import ResourceVersion
 from karpy.sim.api.selectors import field_selector, label_selector
 from karpy.sim.api.store import Collection, Record
@@ -133,10 +133,21 @@ def _start(token: str) -> tuple[tuple[str, str], int | None]:
     try:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         decoded = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        raise _no_token(parse_problem(raw.decode("latin-1"))) from None
+    except ValueError:
+        raise _no_token("illegal base64 data") from None
+    if not isinstance(decoded, dict) or decoded.get("v") != "meta.k8s.io/v1":
+        raise status.bad_request("invalid continue token: server does not recognize this encoded version")
+    try:
         namespace, name = decoded["start"]
         return (namespace, name), decoded["rv"] or None
-    except (ValueError, KeyError, TypeError, msgspec.DecodeError):
+    except (ValueError, KeyError, TypeError):
         raise status.bad_request("invalid continue token: continue key is not valid") from None
+
+
+def _no_token(why: str) -> KubeError:
+    return status.bad_request(f"invalid continue token: continue key is not valid: {why}")
 
 
 def check_future(server: ApiServer, asked: str) -> None:
@@ -208,7 +219,7 @@ def open_watch(server: ApiServer, view: View, target: Target, request: Request) 
         KubeError: 410 it should start too far in the past, 500 the version is not a number, 400 a selector is none.
     """
     query = request.query
-    check_watch_options(query)
+    check_watch_options(query, watch_list=server.features.watch_list)
     collection = server.store.collection(view.resource)
     chosen = _chosen(collection, view.version, target, query)
     asked = query.get("resourceVersion", "")

@@ -19,6 +19,7 @@ __all__ = [
     "ordered",
     "raises_generation",
     "same_content",
+    "same_wish",
     "status_defaults",
     "unchanged",
 ]
@@ -121,6 +122,13 @@ def same_content(new: Body, before: Body) -> bool:
             if other is not value and (other is None or other != value):
                 return False
     return True
+
+
+def same_wish(new: Body, before: Body) -> bool:
+    """Whether two objects differ in metadata and status only."""
+    return all(key in ("metadata", "status") or unchanged(key, new, before) for key in new) and all(
+        key in new or key in ("metadata", "status") for key in before
+    )
 
 
 def raises_generation(resource: Resource, before: Body, new: Body) -> bool:

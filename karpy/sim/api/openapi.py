@@ -18,6 +18,11 @@ Object = dict[str, Any]
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _META = "io.k8s.api.v1.ObjectMeta"
+_METADATA = (
+    "Standard object's metadata. More info: "
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+)
+"""What is said of the metadata of a custom resource; the client's models do not say it."""
 _VALIDATION = {
     "name": "fieldValidation",
     "in": "query",
@@ -141,7 +146,7 @@ def _custom(schema: Mapping[str, Any]) -> Object:
         "kind": {"type": "string", "description": builtin_schema.field_text("V1Pod", "kind")},
         "metadata": {
             "allOf": [{"$ref": f"#/components/schemas/{_META}"}],
-            "description": "What every object carries: names, labels, owners.",
+            "description": _METADATA,
         },
     }
     return {**schema, "properties": {**(schema.get("properties") or {}), **common}}

@@ -66,7 +66,7 @@ def canonical_resources(amounts: Mapping[str, Any], kind: str) -> Mapping[str, A
 def default_pod_spec(spec: Mapping[str, Any], kind: str, *, template: bool) -> Mapping[str, Any]:
     """A pod's spec with what the server adds; ``template`` leaves out what only pods get."""
     changes: Object = {key: value for key, value in _SPEC_DEFAULTS.items() if spec.get(key) is None}
-    for key in ("containers", "initContainers"):
+    for key in ("containers", "initContainers", "ephemeralContainers"):
         containers = spec.get(key)
         if containers:
             filled = [_default_container(container, kind) for container in containers]
@@ -76,6 +76,8 @@ def default_pod_spec(spec: Mapping[str, Any], kind: str, *, template: bool) -> M
         for key in ("containers", "initContainers"):
             if spec.get(key):
                 changes[key] = [_mirror_host_ports(each) for each in changes.get(key, spec[key])]
+    if any(len(each) <= 1 for each in spec.get("volumes") or ()):
+        changes["volumes"] = [each if len(each) > 1 else {**each, "emptyDir": {}} for each in spec["volumes"]]
     if spec.get("overhead"):
         changes["overhead"] = canonical_resources(spec["overhead"], kind)
     name, other = spec.get("serviceAccountName"), spec.get("serviceAccount")

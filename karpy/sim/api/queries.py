@@ -50,7 +50,7 @@ def check_write_options(query: Query, kind: str, *, applying: bool = False) -> N
     manager = query.get("fieldManager", "")
     if len(manager) > _LONGEST_MANAGER:
         causes.append(
-            Cause("FieldValueTooLong", f"Too long: may not be more than {_LONGEST_MANAGER} bytes", "fieldManager")
+            Cause("FieldValueTooLong", f"Too long: must have at most {_LONGEST_MANAGER} bytes", "fieldManager")
         )
     elif not manager.isprintable():
         causes.append(Cause.bad("fieldManager", f'"{manager}"', "should only contain printable characters"))
@@ -98,8 +98,8 @@ def check_list_options(query: Query) -> None:
         raise status.bad_request("specifying resource version is not allowed when using continue")
 
 
-def check_watch_options(query: Query) -> None:
-    """Refuse options of a watch that contradict each other.
+def check_watch_options(query: Query, *, watch_list: bool) -> None:
+    """Refuse options of a watch that contradict each other, or ask for what the server does not have.
 
     Raises:
         KubeError: 422.
@@ -109,6 +109,9 @@ def check_watch_options(query: Query) -> None:
     if streaming and match != "NotOlderThan":
         why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
         causes.append(Cause.forbidden("resourceVersionMatch", why))
+    if streaming and not watch_list:
+        why = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        causes.append(Cause.forbidden("sendInitialEvents", why))
     if match:
         if not streaming:
             why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"

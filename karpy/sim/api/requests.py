@@ -18,7 +18,7 @@ from karpy.sim.api.options import DeleteOptions, WriteOptions
 from karpy.sim.api.queries import check_write_options, flag, integer
 from karpy.sim.api.status import Cause
 
-__all__ = ["Accept", "Impersonated", "Request", "Target", "parse_accept", "parse_target"]
+__all__ = ["Accept", "Impersonated", "Request", "Target", "parse_accept", "parse_problem", "parse_target"]
 
 _JSON, _YAML = "application/json", "application/yaml"
 _SUMMARY = 30
@@ -116,7 +116,7 @@ class Request:
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError:
-            problem = _parse_problem(self.body.decode(errors="replace"))
+            problem = parse_problem(self.body.decode(errors="replace"))
             raise self.unrecognized(kind, f"couldn't get version/kind; json parse error: {problem}") from None
 
     def unrecognized(self, kind: str, problem: str) -> KubeError:
@@ -142,7 +142,7 @@ class Request:
         try:
             patch = msgspec.json.decode(self.body)
         except msgspec.DecodeError:
-            problem = _parse_problem(self.body.decode(errors="replace"))
+            problem = parse_problem(self.body.decode(errors="replace"))
             raise status.bad_request(f"error decoding patch: {problem}") from None
         wanted, go_type = (
             (list, "[]interface {}") if self.patch_type is PatchType.JSON else (dict, "map[string]interface {}")
@@ -258,7 +258,7 @@ _PROBLEMS = {
 """How Go says what Python's parser says, by the beginning of the latter."""
 
 
-def _parse_problem(text: str) -> str:
+def parse_problem(text: str) -> str:
     """What Go's parser says of a text that is no JSON."""
     try:
         json.loads(text)
@@ -270,8 +270,15 @@ def _parse_problem(text: str) -> str:
         if not told:
             inner = "array element" if _inside_array(text[:at]) else "object key:value pair"
             told = f"after {inner}"
-        return f"invalid character '{text[at]}' {told}"
+        return f"invalid character {_go_character(text[at])} {told}"
     return "invalid character"
+
+
+def _go_character(char: str) -> str:
+    """A character in quotes, as Go prints it."""
+    if char in "'\"":
+        return {"'": r"'\''", '"': "'\"'"}[char]
+    return f"'{char}'" if char.isprintable() else f"'\\u{ord(char):04x}'"
 
 
 def _inside_array(text: str) -> bool:

@@ -16,6 +16,7 @@ from karpy.sim.api.identity import Identity
 from karpy.sim.api.landing import Landing
 from karpy.sim.api.listing import WatchStream
 from karpy.sim.api.metrics import Metrics
+from karpy.sim.api.negotiation import check_accept, in_form
 from karpy.sim.api.requests import Request, Target, parse_target
 from karpy.sim.api.tokens import Tokens
 
@@ -42,6 +43,8 @@ class Rest:
         action = action_of(request, target)
         with self._server.lock:
             answer = self._answer(request, target, action, warnings)
+            if isinstance(answer, Answer):
+                answer = in_form(answer, request)
             code = answer.code if isinstance(answer, Answer) else 200
             self._metrics.count(action, target.version if target is not None else "", code)
         return answer
@@ -51,6 +54,8 @@ class Rest:
     ) -> Answer | WatchStream:
         try:
             who = self._guard.admit(request, action)
+            if target is not None:
+                check_accept(request)
             if target is None or not target.plural:
                 return self._landing.answer(request)
             return self._resource(request, target, who, warnings)

@@ -23,10 +23,12 @@ __all__ = [
     "invalid_options",
     "method_not_allowed",
     "modified",
+    "no_answer_from_node",
     "no_resource",
     "not_found",
     "status_object",
     "success",
+    "together",
     "too_many_requests",
     "unknown_format",
     "unprocessable",
@@ -92,6 +94,13 @@ def no_resource() -> KubeError:
     return KubeError("the server could not find the requested resource", code=404, reason="NotFound")
 
 
+def no_answer_from_node(kind: str, name: str) -> KubeError:
+    """What is asked of a pod's node, and it has nothing at that path."""
+    message = f"the server could not find the requested resource ( {kind} {name})"
+    causes = [{"reason": "UnexpectedServerResponse", "message": "unknown"}]
+    return KubeError(message, code=404, reason="NotFound", details={"name": name, "kind": kind, "causes": causes})
+
+
 def already_exists(resource: Resource, name: str) -> KubeError:
     message = f'{resource.qualified} "{name}" already exists'
     return KubeError(message, code=409, reason="AlreadyExists", details=_details(resource, name))
@@ -122,14 +131,15 @@ def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Object] 
     )
 
 
-def _together(causes: Sequence[Cause]) -> str:
+def together(causes: Sequence[Cause]) -> str:
+    """All that is wrong, in one line."""
     texts = list(dict.fromkeys(cause.text for cause in causes))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def invalid(resource: Resource, name: str, causes: Sequence[Cause], *, called: str = "") -> KubeError:
     """422: the object breaks a rule; every cause is told."""
-    told = _together(causes)
+    told = together(causes)
     kind = called or resource.kind
     qualified = kind if called or not resource.group else f"{kind}.{resource.group}"
     details = _details(resource, name, resource.plural if called else kind)
@@ -140,7 +150,7 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause], *, called: s
 def invalid_options(kind: str, *causes: Cause) -> KubeError:
     """422 on the options of a call (ListOptions, DeleteOptions, PatchOptions)."""
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.as_object() for cause in causes]}
-    message = f'{kind}.meta.k8s.io "" is invalid: {_together(causes)}'
+    message = f'{kind}.meta.k8s.io "" is invalid: {together(causes)}'
     return KubeError(message, code=422, reason="Invalid", details=details)
 
 
@@ -160,10 +170,10 @@ def unsupported_media_type(message: str = "415: Unsupported Media Type") -> Kube
     return KubeError(message, code=415, reason="UnsupportedMediaType")
 
 
-def method_not_allowed() -> KubeError:
-    return KubeError(
-        "the server does not allow this method on the requested resource", code=405, reason="MethodNotAllowed"
-    )
+def method_not_allowed(
+    message: str = "the server does not allow this method on the requested resource",
+) -> KubeError:
+    return KubeError(message, code=405, reason="MethodNotAllowed")
 
 
 def gone(message: str) -> KubeError:

@@ -11,10 +11,13 @@ from karpy.clock import Clock, format_time
 from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
+from karpy.sim.api.apply import SERVER, track_update
 from karpy.sim.api.budgets import budget_status, is_ready
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.options import IN_PROCESS, DeleteOptions, WriteOptions
 from karpy.sim.api.patches import merge_patch
+from karpy.sim.api.poddefaults import default_pod_spec
+from karpy.sim.api.podrules import check_debugging
 from karpy.sim.api.resources import Resource, ResourceVersion, ScalePaths
 from karpy.sim.api.selectors import matches_label_selector, selector_text
 from karpy.sim.api.status import Cause
@@ -127,6 +130,38 @@ class Subresources:
         }
         return self._store.put(collection, bound, record)
 
+    def debug(
+        self,
+        resource: Resource,
+        version: ResourceVersion,
+        name: str,
+        namespace: str,
+        body: Any,
+        patch_type: PatchType | None,
+        options: WriteOptions,
+    ) -> Record:
+        """Add containers to a pod (``patch_type`` None: a PUT); nothing else of what was sent counts.
+
+        Raises:
+            KubeError: 404 there is no such pod, 409 it has changed, 422 a container was changed, removed or is wrong.
+        """
+        collection, record = self._existing(resource, name, namespace)
+        pod = record.object
+        wanted = body if patch_type is None else patched(resource, pod, body, patch_type)
+        sent = (wanted.get("metadata") or {}).get("resourceVersion")
+        if sent and sent != pod["metadata"]["resourceVersion"]:
+            raise status.modified(resource, name)
+        asked = (wanted.get("spec") or {}).get("ephemeralContainers") or []
+        spec = default_pod_spec({**pod["spec"], "ephemeralContainers": asked}, "Pod", template=False)
+        new: Object = {**pod, "metadata": dict(pod["metadata"]), "spec": spec}
+        causes = list(check_debugging(pod["spec"], spec))
+        if causes:
+            raise status.invalid(resource, name, causes)
+        time = format_time(self._clock.now())
+        if options.manager:
+            new = track_update(resource, version, pod, new, options.manager, time, "ephemeralcontainers")
+        return Record(new, record.revision) if options.dry_run else self._store.put(collection, new, record)
+
     def evict(self, resource: Resource, name: str, namespace: str, options: DeleteOptions) -> None:
         """Delete a pod, if the budgets that cover it allow.
 
@@ -189,7 +224,10 @@ class Subresources:
         spent = {**found, "disruptedPods": disrupted, "disruptionsAllowed": allowed - 1}
         if allowed == 1:
             spent = _with_condition(spent, _insufficient(budget, now))
-        self._store.put(collection, {**budget, "metadata": dict(budget["metadata"]), "status": spent}, record)
+        new: Object = {**budget, "metadata": dict(budget["metadata"]), "status": spent}
+        resource = collection.resource
+        new = track_update(resource, resource.stored, budget, new, SERVER, now, "status")
+        self._store.put(collection, new, record)
 
     def _covered(self, budget: Body) -> list[Body]:
         pods = self._store.existing(_PODS)

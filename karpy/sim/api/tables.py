@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
-from karpy.sim.api.cells import CELLS, age
+from karpy.sim.api.cellparts import age
+from karpy.sim.api.cells import CELLS
 from karpy.sim.api.jsonpath import find
 from karpy.sim.api.resources import Column, Resource, ResourceVersion
 
@@ -13,72 +17,33 @@ __all__ = ["partial_metadata", "table", "table_columns", "table_row"]
 
 Object = dict[str, Any]
 
-_COLUMNS: Mapping[tuple[str, str], str] = {
-    ("", "pods"): "Name Ready Status Restarts Age | IP Node Nominated_Node Readiness_Gates",
-    ("", "nodes"): "Name Status Roles Age Version | Internal-IP External-IP OS-Image Kernel-Version Container-Runtime",
-    ("", "namespaces"): "Name Status Age",
-    ("", "services"): "Name Type Cluster-IP External-IP Port(s) Age | Selector",
-    ("", "configmaps"): "Name Data Age",
-    ("", "secrets"): "Name Type Data# Age",
-    ("", "serviceaccounts"): "Name Secrets Age",
-    ("", "persistentvolumes"): "Name Capacity Access_Modes Reclaim_Policy Status Claim StorageClass "
-    "VolumeAttributesClass Reason Age | VolumeMode",
-    ("", "persistentvolumeclaims"): "Name Status Volume Capacity Access_Modes StorageClass VolumeAttributesClass Age | "
-    "VolumeMode",
-    ("apps", "deployments"): "Name Ready Up-to-date Available Age | Containers Images Selector",
-    ("apps", "replicasets"): "Name Desired# Current# Ready# Age | Containers Images Selector",
-    ("apps", "statefulsets"): "Name Ready Age | Containers Images",
-    ("apps", "daemonsets"): "Name Desired# Current# Ready# Up-to-date# Available# Node_Selector Age | "
-    "Containers Images Selector",
-    ("batch", "jobs"): "Name Status Completions Duration Age | Containers Images Selector",
-    ("batch", "cronjobs"): "Name Schedule Timezone Suspend Active# Last_Schedule Age | Containers Images Selector",
-    ("policy", "poddisruptionbudgets"): "Name Min_Available Max_Unavailable Allowed_Disruptions# Age",
-    ("scheduling.k8s.io", "priorityclasses"): "Name Value# Global-Default? Age PreemptionPolicy",
-    ("storage.k8s.io", "storageclasses"): "Name Provisioner ReclaimPolicy VolumeBindingMode AllowVolumeExpansion Age",
-    ("storage.k8s.io", "csinodes"): "Name Drivers# Age",
-    ("coordination.k8s.io", "leases"): "Name Holder Age",
-    ("apiextensions.k8s.io", "customresourcedefinitions"): "Name Created_At",
-    ("autoscaling", "horizontalpodautoscalers"): "Name Reference Targets MinPods MaxPods Replicas# Age",
-}
-"""Column names; ``_`` stands for a blank, ``#`` marks integers, ``?`` booleans, and what follows ``|`` is for wide output."""
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_PLAIN = (("Name", "string", 0), ("Created At", "date", 0))
+"""The columns of kinds that have none of their own."""
 
-_EVENT_COLUMNS = (
-    ("Last Seen", 0),
-    ("Type", 0),
-    ("Reason", 0),
-    ("Object", 0),
-    ("Subobject", 1),
-    ("Source", 1),
-    ("Message", 0),
-    ("First Seen", 1),
-    ("Count", 1),
-    ("Name", 1),
-)
+
+@functools.cache
+def _columns() -> Mapping[str, Any]:
+    """Name, type, priority and description of each kind's columns; "" holds the descriptions that many share."""
+    text = files("karpy.sim.api").joinpath("columns.json").read_text(encoding="utf-8")
+    found: Mapping[str, Any] = json.loads(text)
+    return found
 
 
 def table_columns(resource: Resource, version: ResourceVersion) -> list[Object]:
     """The column definitions of a resource."""
     if resource.custom:
-        return [_definition("Name", 0), *(_custom(column) for column in version.columns)]
-    if resource.key == ("", "events"):
-        return [_definition(name, priority) for name, priority in _EVENT_COLUMNS]
-    shown, _, wide = _COLUMNS.get(resource.key, "Name Age").partition("|")
-    columns = [_marked(word, 0) for word in shown.split()]
-    return columns + [_marked(word, 1) for word in wide.split()]
+        return [_definition("Name"), *(_custom(column) for column in version.columns)]
+    return [_definition(*column) for column in _columns().get(resource.qualified, _PLAIN)]
 
 
-def _marked(word: str, priority: int) -> Object:
-    kind = {"#": "integer", "?": "boolean"}.get(word[-1], "string")
-    return _definition(word.rstrip("#?").replace("_", " "), priority, kind)
-
-
-def _definition(name: str, priority: int, kind: str = "string") -> Object:
-    described = {"Name": "The name of the object.", "Age": "How long ago the object was created."}
+def _definition(name: str, kind: str = "string", priority: int = 0, described: str = "") -> Object:
+    shared = _columns()[""]
     return {
         "name": name,
         "type": kind,
-        "format": "name" if name == "Name" else "",
-        "description": described.get(name, f"{name} of the object."),
+        "format": "name" if name in ("Name", "Attacher") else "",
+        "description": described or shared.get("Age" if name == "Created At" else name, ""),
         "priority": priority,
     }
 
@@ -100,7 +65,7 @@ def _cells(obj: Mapping[str, Any], resource: Resource, version: ResourceVersion,
     cells = CELLS.get(resource.key)
     if cells is not None:
         return cells(obj, now)
-    return [obj["metadata"]["name"], age(obj["metadata"].get("creationTimestamp"), now)]
+    return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp", "")]
 
 
 def _custom_cell(column: Column, obj: Mapping[str, Any], now: float) -> Any:
@@ -120,8 +85,14 @@ def _custom_cell(column: Column, obj: Mapping[str, Any], now: float) -> Any:
 
 
 def partial_metadata(obj: Mapping[str, Any]) -> Object:
-    """The object without all but its metadata."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}
+    """The object without all but its metadata, and of that without what the real server knows as a field inside."""
+    meta = obj["metadata"]
+    if obj.get("kind") == "DaemonSet":
+        kept = {key: value for key, value in (meta.get("annotations") or {}).items() if key != _TEMPLATE_GENERATION}
+        meta = {key: kept if key == "annotations" else value for key, value in meta.items()}
+        if not kept:
+            meta.pop("annotations", None)
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta}
 
 
 def table_row(

@@ -152,7 +152,7 @@ def validate_metadata(resource: Resource, meta: Object) -> Iterator[Cause]:
             yield Cause.bad("metadata.annotations", quoted(key), wrong)
     if sum(len(key) + len(value) for key, value in (meta.get("annotations") or {}).items()) > _ANNOTATIONS_SIZE:
         yield Cause(
-            "FieldValueTooLong", f"Too long: may not be more than {_ANNOTATIONS_SIZE} bytes", "metadata.annotations"
+            "FieldValueTooLong", f"Too long: must have at most {_ANNOTATIONS_SIZE} bytes", "metadata.annotations"
         )
     yield from _owners(meta.get("ownerReferences") or ())
     yield from _finalizers(resource, meta.get("finalizers") or ())

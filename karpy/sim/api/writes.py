@@ -14,6 +14,7 @@ from karpy.clock import Clock, format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import apply, crds, schema, status
 from karpy.sim.api.admission import Admission
+from karpy.sim.api.changerules import validate_change
 from karpy.sim.api.conversion import as_stored, as_version
 from karpy.sim.api.customrules import schema_causes
 from karpy.sim.api.decoding import complain, decoded
@@ -29,6 +30,7 @@ from karpy.sim.api.objects import (
     ordered,
     raises_generation,
     same_content,
+    same_wish,
     status_defaults,
     unchanged,
 )
@@ -37,7 +39,7 @@ from karpy.sim.api.patches import json_patch, merge_patch
 from karpy.sim.api.quotas import Quotas
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource, ResourceVersion
-from karpy.sim.api.rules import validate_change, validate_object
+from karpy.sim.api.rules import validate_object
 from karpy.sim.api.status import Cause
 from karpy.sim.api.store import Collection, Record, Store
 from karpy.sim.api.strategic import strategic_merge
@@ -48,8 +50,7 @@ __all__ = ["Writes"]
 Object = dict[str, Any]
 Body = Mapping[str, Any]
 
-_CONTROLLER = "kube-apiserver"
-"""Who the server's own controllers are as owners of fields."""
+_NAMESPACES, _ACCOUNTS, _SERVICES = ("", "namespaces"), ("", "serviceaccounts"), ("", "services")
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -78,6 +79,8 @@ class Writes:
         Raises:
             KubeError: 409 it exists, 404 its namespace does not, 422 it breaks a rule, 400 it cannot be read.
         """
+        if resource.custom:
+            self._check_open(resource)
         sent = obj.get("metadata") or {}
         if sent.get("resourceVersion"):
             raise status.bad_request("resourceVersion should not be set on objects to be created")
@@ -104,7 +107,22 @@ class Writes:
             return Record(new, 0)
         record = self._store.put(collection, new, None)
         self._defined(collection, record)
+        if resource.key == _NAMESPACES:
+            self._furnish(meta["name"])
         return record
+
+    def _furnish(self, namespace: str) -> None:
+        """What a controller of a real cluster puts into a new namespace: the service account that pods run as by default."""
+        accounts = self._registry.get(*_ACCOUNTS)
+        if accounts is not None:
+            self.create(accounts, accounts.stored, {"metadata": {"name": "default"}}, namespace)
+
+    def _check_open(self, resource: Resource) -> None:
+        """Refuse new objects of a definition that is going."""
+        definitions = self._store.existing(_DEFINITIONS)
+        record = definitions.get("", resource.qualified) if definitions is not None else None
+        if record is not None and "deletionTimestamp" in record.object["metadata"]:
+            raise status.method_not_allowed("create not allowed while custom resource definition is terminating")
 
     def _new_metadata(self, resource: Resource, sent: Body, namespace: str) -> Object:
         meta: Object = {}
@@ -179,7 +197,7 @@ class Writes:
             causes += schema_causes(new, old, version.schema)
         elif resource.key == _DEFINITIONS:
             causes += crds.validate_crd(new, old)
-        else:
+        elif old is None or not same_wish(new, old):
             causes += validate_object(resource.key, new)
             if old is not None:
                 causes += validate_change(resource.key, old, new)
@@ -199,7 +217,7 @@ class Writes:
                 new: Object = {**crd, "metadata": dict(crd["metadata"]), "status": status_now}
                 if crd["metadata"].get("managedFields"):
                     new = apply.track_update(
-                        collection.resource, collection.resource.stored, crd, new, _CONTROLLER, time, "status"
+                        collection.resource, collection.resource.stored, crd, new, apply.SERVER, time, "status"
                     )
                 record = self._store.put(collection, new, record)
         if crds.is_established(record.object):
@@ -314,6 +332,8 @@ class Writes:
                 new = status_defaults(resource, new)
             elif version.status:
                 keep_member(new, before, "status")
+            if resource.key == _SERVICES and not subresource:
+                new = self.admission.addresses.given(resource, new, before)
         meta = new["metadata"] = dict(new["metadata"])
         self._check_change(resource, version, new, before)
         if resource.counts_generations and raises_generation(resource, before, new):

@@ -132,7 +132,8 @@ class InterPodScore:
                 _add(self._scores, node, wish.term.topology_key, wish.weight)
 
     def of(self, node: NodePicture) -> int:
-        return sum(self._scores.get((key, node.labels.get(key, "")), 0) for key in self._keys)
+        labels = node.labels
+        return sum(self._scores.get((key, labels[key]), 0) for key in self._keys if key in labels)
 
     @staticmethod
     def normalize(raw: Sequence[int]) -> list[int]:

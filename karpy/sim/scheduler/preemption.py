@@ -71,19 +71,18 @@ def search(
         return Preemption(message=reasons.NEVER)
     if nominated and _is_being_cleared(nodes.get(nominated), refusals.get(nominated), shape.priority):
         return Preemption(message=reasons.IN_PROGRESS)
-    outcomes: dict[str, Refusal] = {}
+    potential = [node for node in nodes if (refusal := refusals.get(node.name)) and not refusal.is_final]
+    outcomes = {node.name: _NOT_HELPFUL for node in nodes}
     candidates: list[Victims] = []
-    enough = max(len(nodes) * _SHARE_OF_NODES // 100, _FEWEST_CANDIDATES)
-    for node in nodes:
-        refusal = refusals.get(node.name)
-        if refusal is None or refusal.is_final:
-            outcomes[node.name] = _NOT_HELPFUL
-        elif len(candidates) < enough:
-            answer = _victims_on(node, rules, budgets)
-            if isinstance(answer, Victims):
-                candidates.append(answer)
-            else:
-                outcomes[node.name] = answer
+    enough = max(len(potential) * _SHARE_OF_NODES // 100, _FEWEST_CANDIDATES)
+    for node in potential:
+        answer = _victims_on(node, rules, budgets)
+        if isinstance(answer, Refusal):
+            outcomes[node.name] = answer
+            continue
+        candidates.append(answer)
+        if len(candidates) >= enough and not all(each.violations for each in candidates):
+            break  # the others are not looked at, but one that keeps all budgets there must be
     if candidates:
         return Preemption(tuple(candidates))
     return Preemption(message=reasons.summary(outcomes))

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from karpy.objects import kinds
+from karpy.sim.api.features import LIVING
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 from karpy.sim.http import ApiServerHttp, is_loopback, serve
@@ -31,7 +32,7 @@ POD = {
 
 @pytest.fixture
 def server() -> ApiServer:
-    return ApiServer(VirtualClock())
+    return ApiServer(VirtualClock(), features=LIVING)
 
 
 @pytest.fixture
@@ -244,12 +245,13 @@ def test_a_body_that_is_no_json_is_told(client: Client, face: ApiServerHttp) -> 
     connection.close()
 
 
-@pytest.mark.parametrize(("mib", "code", "kind"), [(2, 201, "ConfigMap"), (4, 413, "Status")])
+@pytest.mark.parametrize(("mib", "code", "kind"), [(2, 201, "PodTemplate"), (4, 413, "Status")])
 def test_bodies_are_taken_up_to_the_size_that_a_real_server_takes(
     client: Client, mib: int, code: int, kind: str
 ) -> None:
-    large = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "y" * (mib << 20)}}
-    answered, answer, _ = client.send("POST", "/api/v1/namespaces/default/configmaps", large)
+    template = {"spec": {"containers": [{"name": "c", "image": "i", "args": ["y" * (mib << 20)]}]}}
+    large = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "t"}, "template": template}
+    answered, answer, _ = client.send("POST", "/api/v1/namespaces/default/podtemplates", large)
     assert (answered, answer["kind"]) == (code, kind)
     assert answer.get("reason") == {413: "RequestEntityTooLarge"}.get(code)
 

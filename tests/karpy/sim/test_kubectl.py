@@ -17,6 +17,7 @@ import pytest
 from karpy.clock import SystemClock
 from karpy.kube.crds import core_crds
 from karpy.objects import kinds
+from karpy.sim.api.features import LIVING
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.http import ApiServerHttp, serve
 
@@ -93,7 +94,7 @@ class Session:
 
 @pytest.fixture
 def server() -> ApiServer:
-    server = ApiServer(SystemClock())
+    server = ApiServer(SystemClock(), features=LIVING)
     for crd in core_crds():
         server.install_crd(crd)
     return server
@@ -252,10 +253,8 @@ def _tool(shared: Path) -> ModuleType:
 DIFFERENT: dict[int, str] = {
     48: "the volume of the token has a name with five random letters",
     62: "beside the refusal we warn where the unknown field belongs",
-    63: "kubectl explain shows our words on metadata",
     66: "the client's models have no description for fields that refer to another type",
     89: "the resource version is another",
-    92: "logs are empty here instead of missing: pods have kubelets",
     102: "the recorded server was reached by another URL",
 }
 """Steps of the recorded session that print something else here, and why."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from karpy.kube.client import PatchType
 from karpy.objects import kinds
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import bare_pod, event_reasons, world_with_nodes
@@ -59,6 +60,21 @@ def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
     assert taints(world) == {("unschedulable", "NoSchedule")}
     world.api.patch(kinds.NODE, "node-1", {"spec": {"unschedulable": None}})
     world.run(1)
+    assert taints(world) == set()
+
+
+def test_a_node_under_pressure_takes_no_more_pods() -> None:
+    world = world_with_nodes(1)
+
+    def say(status: str) -> None:
+        condition = {"type": "MemoryPressure", "status": status, "reason": "Test", "message": ""}
+        patch = {"status": {"conditions": [condition]}}
+        world.api.patch(kinds.NODE, "node-1", patch, patch_type=PatchType.STRATEGIC, subresource="status")
+        world.run(1)
+
+    say("True")
+    assert taints(world) == {("memory-pressure", "NoSchedule")}
+    say("False")
     assert taints(world) == set()
 
 

@@ -30,9 +30,27 @@ def test_a_toleration_with_seconds_runs_out() -> None:
     world.apply([tolerating("a", 60)])
     world.run(10)
     at = world.clock.now()
-    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [{**TAINT, "timeAdded": "2026-01-05T09:00:20Z"}]}})
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [TAINT]}})
     assert world.run_until(lambda: phases(world).get("Terminating") == 1, 300)
     assert 55 <= world.clock.now() - at <= 65
+
+
+def test_patience_is_each_pods_own_and_begins_anew_when_the_taint_comes_back() -> None:
+    world = world_with_nodes(1)
+    world.apply([tolerating("a", 60)])
+    world.run(10)
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [TAINT]}})
+    world.run(40)
+    world.apply([tolerating("late", 60)])
+    world.run(30)
+    assert [pod["metadata"]["name"] for pod in pods(world)] == ["late"]
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": None}})
+    world.run(10)
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"taints": [TAINT]}})
+    world.run(50)
+    assert [pod["metadata"]["name"] for pod in pods(world)] == ["late"]
+    world.run(20)
+    assert pods(world) == []
 
 
 def test_pods_of_a_node_that_is_gone_are_removed_after_a_while() -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from karpy.sim.api.cells import CELLS, duration
+from karpy.sim.api.cellparts import duration
+from karpy.sim.api.cells import CELLS
 
 POD = {"metadata": {"name": "p", "creationTimestamp": "1970-01-01T00:00:00Z"}, "spec": {"containers": [{}, {}]}}
 

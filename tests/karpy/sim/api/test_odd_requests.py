@@ -61,7 +61,7 @@ BODIES = [
     (422, 'metadata.generateName: Invalid value: "Bad_"', {**POD, "metadata": {"generateName": "Bad_"}}),
     (422, 'metadata.labels: Invalid value: "a b": name part', named(POD, labels={"a b": "c"})),
     (422, 'metadata.labels: Invalid value: "c d": a valid label', named(POD, labels={"a": "c d"})),
-    (422, "metadata.annotations: Too long: may not be more than 262144 bytes",
+    (422, "metadata.annotations: Too long: must have at most 262144 bytes",
      named(POD, annotations={"a": "x" * 300_000})),
     (422, 'metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully',
      named(POD, finalizers=["mine"])),
@@ -81,7 +81,7 @@ def test_what_cannot_be_created(rest: Client, code: int, message: str, body: obj
     [
         ({"dryRun": "Some"}, 'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: []string{"Some"}'),
         ({"fieldValidation": "Nope"}, 'Unsupported value: "Nope": supported values: "Ignore", "Strict", "Warn"'),
-        ({"fieldManager": "x" * 129}, "fieldManager: Too long: may not be more than 128 bytes"),
+        ({"fieldManager": "x" * 129}, "fieldManager: Too long: must have at most 128 bytes"),
         ({"fieldManager": "a\tb"}, "should only contain printable characters"),
     ],
 )

@@ -82,7 +82,10 @@ def test_pods_that_have_ended_use_nothing(rest: Client) -> None:
         (
             {"requests.storage": "1Gi"},
             "/api/v1/namespaces/default/persistentvolumeclaims",
-            {"metadata": {"name": "x"}, "spec": {"resources": {"requests": {"storage": "2Gi"}}}},
+            {
+                "metadata": {"name": "x"},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}},
+            },
         ),
         (
             {"services.nodeports": "0"},

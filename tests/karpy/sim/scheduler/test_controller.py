@@ -77,6 +77,11 @@ def test_gated_pods_and_pods_of_other_schedulers_are_left_alone() -> None:
     world.apply([bare_pod("gated", schedulingGates=[{"name": "wait"}]), bare_pod("other", schedulerName="mine")])
     world.run(60)
     assert node_of(world, "gated") == node_of(world, "other") == ""
+    (why,) = world.api.get(kinds.POD, "gated", "default")["status"]["conditions"]
+    assert (why["reason"], why["message"]) == (
+        "SchedulingGated",
+        "Scheduling is blocked due to non-empty scheduling gates",
+    )
     world.api.patch(kinds.POD, "gated", {"spec": {"schedulingGates": None}}, "default")
     world.run(1)
     assert node_of(world, "gated") == "node-1"

@@ -72,3 +72,40 @@ def test_a_changed_node_is_looked_at_anew() -> None:
     assert scene.best(pod()) == ()
     scene.nodes.describe(node("n1"))
     assert scene.best(pod()) == ("n1",)
+
+
+def port(number: int, ip: str = "", protocol: str = "TCP") -> dict[str, object]:
+    made = pod()
+    bound = {"containerPort": 80, "hostPort": number, "protocol": protocol, **({"hostIP": ip} if ip else {})}
+    made["spec"]["containers"][0]["ports"] = [bound]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "fits"),
+    [
+        (port(80, "10.0.0.1"), port(80, "10.0.0.2"), True),
+        (port(80, "10.0.0.1"), port(80, "10.0.0.1"), False),
+        (port(80, "10.0.0.1"), port(80), False),  # all addresses include every one
+        (port(80), port(80, "10.0.0.1"), False),
+        (port(80), port(80, protocol="UDP"), True),
+    ],
+)
+def test_ports_clash_by_address_and_protocol(held: dict[str, object], wanted: dict[str, object], fits: bool) -> None:
+    scene = Scene(node("n1")).holds("n1", held)
+    assert bool(scene.best(wanted)) is fits
+
+
+def test_room_is_needed_for_sidecars_for_what_starts_first_and_for_the_runtime() -> None:
+    def starting(cpu: str, **more: object) -> dict[str, object]:
+        return {"name": f"i{cpu}", "image": "i", "resources": {"requests": {"cpu": cpu}}, **more}
+
+    scene = Scene(node("n1", cpu="4"))
+    assert scene.best(pod(cpu="1", initContainers=[starting("4")])) == ("n1",)
+    assert scene.best(pod(cpu="1", initContainers=[starting("4100m")])) == ()
+    sidecar = starting("1", restartPolicy="Always")
+    assert scene.best(pod(cpu="3", initContainers=[sidecar])) == ("n1",)
+    assert scene.best(pod(cpu="3100m", initContainers=[sidecar])) == ()
+    assert scene.best(pod(cpu="1", initContainers=[sidecar, starting("3100m")])) == ()
+    assert scene.best(pod(cpu="1", initContainers=[starting("3100m"), sidecar])) == ("n1",)
+    assert scene.best(pod(cpu="3900m", overhead={"cpu": "200m"})) == ()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from karpy import labels
 from tests.karpy.sim.scheduler.scenes import Scene, affinity, node, pod
 
@@ -66,3 +68,27 @@ def test_what_a_running_pod_requires_or_wishes_attracts_too() -> None:
         lonely = pod(app="lonely", affinity=wish)
         held = Scene(node("a1", "a"), node("b1", "b")).holds("a1", lonely).holds("b1", pod(app="other"))
         assert held.best(pod()) == ("a1",)
+
+
+def test_label_keys_narrow_a_term_to_pods_like_this_one_or_unlike_it() -> None:
+    held = Scene(node("a1", "a"), node("b1", "b"))
+    first, second = pod(app="x"), pod(app="x")
+    first["metadata"]["labels"]["v"], second["metadata"]["labels"]["v"] = "1", "2"
+    held.holds("a1", first).holds("b1", second)
+
+    def wanted(**keys: list[str]) -> dict[str, Any]:
+        made = pod(app="x", affinity=affinity("x", HOST, **keys))
+        made["metadata"]["labels"]["v"] = "1"
+        return made
+
+    assert held.best(wanted()) == ("a1", "b1")
+    assert held.best(wanted(matchLabelKeys=["v"])) == ("a1",)
+    assert held.best(wanted(mismatchLabelKeys=["v"])) == ("b1",)
+
+
+def test_a_label_without_a_value_is_a_domain_and_no_label_is_none() -> None:
+    held = Scene(node("n1", labels={"rack": ""}), node("n2", labels={"rack": ""}), node("n3"))
+    held.holds("n1", pod(app="db", cpu="100m")).holds("n3", pod(cpu="100m"))
+    assert held.best(pod(affinity=affinity("db", "rack", weight=100))) == ("n2",)
+    held.holds("n2", pod(cpu="3"))
+    assert held.best(pod(affinity=affinity("db", "rack", weight=100))) == ("n1",)

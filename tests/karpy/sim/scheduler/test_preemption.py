@@ -209,3 +209,14 @@ def test_broken_budgets_weigh_more_than_anything(violations: int) -> None:
     dear = PlacedPod(("default", "dear"), shapes.of(pod(priority=9)), "n2", started=0.0)
     chosen = least_harm((Victims("n1", (cheap,), violations), Victims("n2", (dear,), 0)))
     assert [each.node for each in chosen] == ["n2" if violations else "n1"]
+
+
+def test_of_very_many_nodes_a_hundred_candidates_will_do_if_one_keeps_all_budgets() -> None:
+    cluster = held(*(node(f"n{number}", cpu="4") for number in range(120)))
+    for number in range(120):
+        cluster.holds(f"n{number}", f"p{number}", 1, cpu="4", app="guarded" if number < 110 else "free")
+    guarded = budget("guarded", 0)
+    assert len(cluster.scene.room_for(vip()).candidates) == 100
+    found = cluster.scene.room_for(vip(), guarded).candidates
+    assert len(found) == 111
+    assert [each.node for each in least_harm(found)] == ["n110"]

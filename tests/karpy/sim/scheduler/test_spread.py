@@ -63,3 +63,14 @@ def test_a_wish_to_spread_prefers_the_emptier_domain() -> None:
 def test_a_wish_to_spread_over_hosts_counts_per_node() -> None:
     scene = two_zones().holds("a1", pod()).holds("a2", pod(app="other")).holds("b1", pod())
     assert scene.best(pod(topologySpreadConstraints=[spread(HOST, action="ScheduleAnyway")])) == ("a2",)
+
+
+def test_label_keys_count_only_pods_of_the_same_revision() -> None:
+    held = Scene(node("a1", "a"), node("b1", "b"))
+    old = pod(app="x")
+    old["metadata"]["labels"]["v"] = "1"
+    held.holds("a1", old, old)
+    new = pod(topologySpreadConstraints=[spread(ZONE, matchLabelKeys=["v"])])
+    assert held.best(new) == ("b1",)
+    new["metadata"]["labels"]["v"] = "2"
+    assert held.place(new).refusals == {}

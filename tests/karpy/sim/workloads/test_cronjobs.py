@@ -83,7 +83,11 @@ def test_the_schedule_is_read_in_its_time_zone() -> None:
     world.apply([cron_job(schedule="30 9 * * *", timeZone="Asia/Tokyo")])
     world.run(3600)
     assert len(jobs(world)) == 1
-    world.apply([cron_job(schedule="30 9 * * *", timeZone="Nowhere/Land")])
+    collection = world.api.store.collection(world.api.registry.of(CRON_JOB)[0])
+    record = collection.get("default", "tick")
+    assert record is not None
+    lost = {**record.object, "spec": {**record.object["spec"], "timeZone": "Nowhere/Land"}}
+    world.api.store.put(collection, {**lost, "metadata": dict(lost["metadata"])}, record)  # the API would refuse it
     world.run(10)
     assert "UnknownTimeZone" in event_reasons(world, "tick")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from karpy.objects import kinds
 from karpy.sim.world import World
-from tests.karpy.sim.manifests import NODE_CLASS, pods, status, template, workload, world_with_nodes
+from tests.karpy.sim.manifests import NODE_CLASS, event_reasons, pods, status, template, workload, world_with_nodes
 
 
 def daemon(**pod_spec: Any) -> dict[str, Any]:
@@ -89,3 +89,67 @@ def test_a_pod_that_does_not_fit_its_node_waits_there() -> None:
     world.run(10)
     assert nodes_of(world) == [""]
     assert status(world, kinds.DAEMON_SET, "agent")["numberUnavailable"] == 1
+
+
+def rolled(world: World, **rolling: Any) -> list[int]:
+    """Gives a DaemonSet that has settled a new template, and lets that roll out; how many were ready all the while."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    world.apply([{**daemon(), "spec": {**daemon()["spec"], "updateStrategy": strategy}}])
+    world.run(10)
+    ready: list[int] = []
+    world.subscribe(kinds.DAEMON_SET, lambda event: ready.append(event.object["status"].get("numberReady", 0)))
+    ready.clear()
+    world.api.patch(kinds.DAEMON_SET, "agent", {"spec": {"template": template("agent", "200m")}}, "default")
+    world.run(90)
+    assert status(world, kinds.DAEMON_SET, "agent")["updatedNumberScheduled"] == 4
+    assert len(pods(world)) == 4
+    return ready
+
+
+def test_a_share_of_the_nodes_may_be_without_a_pod_rounded_up() -> None:
+    assert min(rolled(world_with_nodes(4), maxUnavailable="30%")) == 2
+
+
+def test_with_a_surge_the_new_pod_is_there_before_the_old_one_goes() -> None:
+    world = world_with_nodes(4)
+    most = [0]
+    world.subscribe(
+        kinds.POD, lambda _: most.append(len([p for p in pods(world) if "deletionTimestamp" not in p["metadata"]]))
+    )
+    ready = rolled(world, maxSurge=1, maxUnavailable=0)
+    assert min(ready) == 4
+    assert max(most) == 5
+
+
+def test_on_delete_keeps_old_pods_until_somebody_deletes_them() -> None:
+    world = world_with_nodes(2)
+    world.apply([{**daemon(), "spec": {**daemon()["spec"], "updateStrategy": {"type": "OnDelete"}}}])
+    world.run(10)
+    world.api.patch(kinds.DAEMON_SET, "agent", {"spec": {"template": template("agent", "200m")}}, "default")
+    world.run(30)
+    assert "updatedNumberScheduled" not in status(world, kinds.DAEMON_SET, "agent")
+    world.api.delete(kinds.POD, pods(world)[0]["metadata"]["name"], "default")
+    world.run(30)
+    assert status(world, kinds.DAEMON_SET, "agent")["updatedNumberScheduled"] == 1
+
+
+def test_a_pod_that_failed_is_ended_and_made_again() -> None:
+    world = world_with_nodes(1)
+    world.apply([daemon()])
+    world.run(10)
+    name = pods(world)[0]["metadata"]["name"]
+    world.api.patch(kinds.POD, name, {"status": {"phase": "Failed"}}, "default", subresource="status")
+    world.run(20)
+    assert [pod["status"]["phase"] for pod in pods(world)] == ["Running"]
+    assert pods(world)[0]["metadata"]["name"] != name
+    assert "FailedDaemonPod" in event_reasons(world, "agent")
+
+
+def test_what_has_no_pod_available_long_enough_is_not_available() -> None:
+    world = world_with_nodes(1)
+    world.apply([{**daemon(), "spec": {**daemon()["spec"], "minReadySeconds": 60}}])
+    world.run(30)
+    found = status(world, kinds.DAEMON_SET, "agent")
+    assert (found["numberReady"], found.get("numberAvailable", 0), found["numberUnavailable"]) == (1, 0, 1)
+    world.run(60)
+    assert status(world, kinds.DAEMON_SET, "agent")["numberAvailable"] == 1

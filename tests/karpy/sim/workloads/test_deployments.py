@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from karpy.objects import kinds
+from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.workloads.deployments import HASH_LABEL, REVISION
+from karpy.sim.workloads.deploymentsets import HASH_LABEL, REVISION
 from karpy.sim.workloads.objects import is_active, is_ready
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import (
@@ -176,3 +177,102 @@ def test_deleting_it_takes_everything_along() -> None:
     world.api.delete(kinds.DEPLOYMENT, "web", "default")
     world.run(10)
     assert [each["metadata"]["labels"]["app"] for each in pods(world)] == ["other"]
+
+
+def sizes(world: World) -> list[int]:
+    """Of all sets, oldest revision first."""
+    by_revision = sorted(replica_sets(world), key=lambda each: int(each["metadata"]["annotations"][REVISION]))
+    return [each["spec"]["replicas"] for each in by_revision]
+
+
+STUCK = template("web", "64")
+"""Asks for more than any node has."""
+
+
+def test_in_the_middle_of_a_rollout_a_new_size_is_shared_in_proportion() -> None:
+    world = world_with_nodes(4)
+    world.apply([deployment(replicas=10, strategy={"rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}})])
+    world.run(30)
+    change(world, template=STUCK)
+    world.run(30)
+    assert sizes(world) == [8, 5]
+    change(world, replicas=15)
+    world.run(30)
+    assert sizes(world) == [11, 7]
+    change(world, replicas=5)
+    world.run(30)
+    assert sum(sizes(world)) == 8
+
+
+def test_what_recreates_is_available_only_with_all_its_pods() -> None:
+    world = world_with_nodes(1)
+    world.apply([deployment(replicas=4, strategy={"type": "Recreate"})])
+    world.run(30)
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"unschedulable": True}})
+    world.api.delete(kinds.POD, pods(world)[0]["metadata"]["name"], "default")
+    world.run(30)
+    assert conditions(world)["Available"] == ("False", "MinimumReplicasUnavailable")
+
+
+def test_a_pod_lost_after_the_rollout_is_no_new_rollout() -> None:
+    world = world_with_nodes(1)
+    world.apply([deployment(replicas=4, progressDeadlineSeconds=60)])
+    world.run(30)
+    world.api.patch(kinds.NODE, "node-1", {"spec": {"unschedulable": True}})
+    world.api.delete(kinds.POD, pods(world)[0]["metadata"]["name"], "default")
+    world.run(120)
+    assert conditions(world)["Progressing"] == ("True", "NewReplicaSetAvailable")
+
+
+def test_while_it_is_paused_no_time_is_counted() -> None:
+    world = world_with_nodes(1)
+    world.apply([deployment(replicas=1, progressDeadlineSeconds=60, template=STUCK)])
+    world.run(30)
+    change(world, paused=True)
+    world.run(300)
+    assert conditions(world)["Progressing"] == ("Unknown", "DeploymentPaused")
+    change(world, paused=None)
+    world.run(30)
+    assert conditions(world)["Progressing"] == ("Unknown", "DeploymentResumed")
+    world.run(60)
+    assert conditions(world)["Progressing"] == ("False", "ProgressDeadlineExceeded")
+
+
+def test_its_annotations_go_to_the_present_set_and_old_revisions_are_remembered() -> None:
+    world = world_with_nodes(2)
+    cause = "kubernetes.io/change-cause"
+    world.apply([deployment(replicas=1)])
+    world.api.patch(kinds.DEPLOYMENT, "web", {"metadata": {"annotations": {cause: "first"}}}, "default")
+    world.run(20)
+    change(world, template=template("web", "200m"))
+    world.api.patch(kinds.DEPLOYMENT, "web", {"metadata": {"annotations": {cause: "second"}}}, "default")
+    world.run(30)
+    told = {each["metadata"]["annotations"][cause]: each["metadata"]["name"] for each in replica_sets(world)}
+    assert set(told) == {"first", "second"}
+    change(world, template=template("web"))
+    world.run(30)
+    again = world.api.get(kinds.REPLICA_SET, told["first"], "default")["metadata"]["annotations"]
+    assert (again[REVISION], again["deployment.kubernetes.io/revision-history"]) == ("3", "1")
+
+
+def test_how_long_pods_must_be_ready_follows_without_a_rollout() -> None:
+    world = world_with_nodes(1)
+    world.apply([deployment(replicas=1)])
+    world.run(20)
+    change(world, minReadySeconds=30)
+    world.run(5)
+    (only,) = replica_sets(world)
+    assert only["spec"]["minReadySeconds"] == 30
+
+
+def test_it_says_when_its_pods_are_refused() -> None:
+    world = world_with_nodes(1)
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    world.apply([quota])
+    world.run(5)
+    world.apply([deployment(replicas=1)])
+    world.run(30)
+    assert conditions(world)["ReplicaFailure"] == ("True", "FailedCreate")
+    world.api.delete(Kind("", "v1", "ResourceQuota", "resourcequotas"), "none", "default")
+    world.run(120)
+    assert "ReplicaFailure" not in conditions(world)
