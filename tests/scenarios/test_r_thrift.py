@@ -10,7 +10,7 @@ import pytest
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.provider import RawNodeClass
-from karpy.controllers.base import DONE, Request, Result, Source, singleton
+from karpy.controllers.base import DONE, Request, Result, Source, by_name, singleton
 from karpy.controllers.disruption import Disruption, _UnderWay
 from karpy.controllers.provisioning import Provisioner
 from karpy.objects import kinds
@@ -84,6 +84,34 @@ def test_r02_a_pod_that_fits_on_no_machine_as_promised_brings_few_of_them(less: 
     assert launches(world) <= 8  # one for each type that it just does not fit on, and one that it fits on
     assert running(world) == 1
     assert world.check() == ()
+
+
+class Marks:
+    """An agent of somebody else that puts a taint on every node as soon as it is ready for pods."""
+
+    name = "marks"
+    sources: Sequence[Source] = (Source(kinds.NODE, by_name),)
+
+    def __init__(self, world: World) -> None:
+        self.kube = world.api
+
+    def reconcile(self, request: Request) -> Result:
+        for node in self.kube.list(kinds.NODE, field_selector=f"metadata.name={request.name}").items:
+            taints = node["spec"].get("taints", [])
+            if "karpenter.sh/initialized" in node["metadata"]["labels"] and all(t["key"] != "mine" for t in taints):
+                marked = [*taints, {"key": "mine", "effect": "NoSchedule"}]
+                self.kube.patch(kinds.NODE, request.name, {"spec": {"taints": marked}})
+        return DONE
+
+
+def test_r02_a_pod_that_runs_on_no_machine_for_a_reason_unknown_to_karpy_waits_longer_and_longer() -> None:
+    world = world_of(karpy, app(replicas=1))
+    world.add(Marks(world))
+    world.run(3 * HOUR)
+    assert 3 <= launches(world) <= 12
+    told = [event["message"] for event in world.api.list(kinds.EVENT).items]
+    assert any("machines came up for it and it runs on none of them" in message for message in told)
+    assert broken(world) <= {"pods_run"}
 
 
 def test_r02_a_controller_that_launches_whenever_a_pod_waits_is_caught() -> None:
@@ -395,10 +423,11 @@ def test_r43_a_rollout_brings_few_nodes_for_a_short_time_and_disturbs_nobody_els
 
 
 class Sweeper(Chaser):
-    """Takes a node away whenever there are more than before."""
+    """Takes nodes away whenever there are more than before, the oldest first."""
 
     def reconcile(self, request: Request) -> Result:
-        found = sorted(claim["metadata"]["name"] for claim in self.kube.list(kinds.NODE_CLAIM).items)
+        metas = [claim["metadata"] for claim in self.kube.list(kinds.NODE_CLAIM).items]
+        found = [meta["name"] for meta in sorted(metas, key=lambda meta: (meta["creationTimestamp"], meta["name"]))]
         settled = self.clock.now() - self.began > 15 * MINUTE
         if settled and self.turn and len(found) > self.turn:
             self.kube.delete(kinds.NODE_CLAIM, found[0])
