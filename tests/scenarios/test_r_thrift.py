@@ -12,6 +12,7 @@ from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.provider import RawNodeClass
 from karpy.controllers.base import DONE, Request, Result, Source, by_name, singleton
 from karpy.controllers.disruption import Disruption, _UnderWay
+from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.controllers.provisioning import Provisioner
 from karpy.objects import kinds
 from karpy.objects.nodepool import NodePool
@@ -158,6 +159,29 @@ def test_r04_a_hundred_pods_at_once_do_not_overshoot_the_limit(faults: str) -> N
     assert world.check() == ()
 
 
+def shrinking() -> World:
+    """A machine that fills its pool's limit becomes too large for its pods, and is to be replaced by a smaller one."""
+    world = world_of(karpy, pool(limits={"cpu": "4"}), app("web", replicas=3, cpu="1"))
+    world.run(MINUTE)
+    scale(world, "web", 1)
+    return world
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_r04_a_replacement_that_a_dead_process_left_behind_does_not_overshoot(after: bool) -> None:
+    """The next life knows nothing of the node that was to go: it stays, and there is no room for both."""
+    probe = shrinking()
+    probe.run(5 * MINUTE)
+    creates = [call.number for call in probe.trace if call.is_of_cloud and call.verb == "create"]
+    assert len(creates) == 2
+    world = shrinking()
+    world.crash_at(creates[1], after=after)
+    world.run(20 * MINUTE)
+    assert world.processes[0].lives == 2
+    assert running(world) == 1
+    assert world.check() == ()
+
+
 class Unlimited(Provisioner):
     """Plans as if pools had no limits."""
 
@@ -166,10 +190,18 @@ class Unlimited(Provisioner):
         super()._provision(attrs.evolve(taken, pools=free))
 
 
+class LaunchesAll(NodeClaimLifecycle):
+    """Does not look at limits when it launches, either."""
+
+    def _within_limits(self, _claim: Any, _pool: Any, found: Any) -> Any:
+        return found
+
+
 def unlimited(surroundings: Surroundings) -> Operator:
     operator = karpy(surroundings)
+    heedless = {Provisioner: Unlimited, NodeClaimLifecycle: LaunchesAll}
     operator.controllers = tuple(
-        Unlimited(each._shared) if isinstance(each, Provisioner) else each for each in operator.controllers
+        heedless[type(each)](each._shared) if type(each) in heedless else each for each in operator.controllers
     )
     return operator
 
