@@ -23,7 +23,7 @@ from karpy.objects.node import Node
 from karpy.objects.nodeclaim import CONSOLIDATABLE, DISRUPTION_REASON, INITIALIZED, NodeClaim
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.catalogs import with_catalog
-from karpy.state.snapshot import Snapshot
+from karpy.state.snapshot import NodeView, Snapshot
 from karpy.taints import DISRUPTED
 
 __all__ = ["Disruption"]
@@ -167,7 +167,7 @@ class Disruption:
         """Take taint and condition off nodes that no command is about (any more)."""
         for view in self._shared.state.snapshot().nodes:
             claim, node = view.claim, view.node
-            if claim is None or node is None or view.is_leaving or not self._shared.serves(claim):
+            if claim is None or node is None or not view.derived(_has_leftovers) or not self._shared.serves(claim):
                 continue
             taints = [taint for taint in node.spec.taints if not taint.matches(DISRUPTED)]
             if len(taints) < len(node.spec.taints):
@@ -193,6 +193,14 @@ class Disruption:
             "spec": {"taints": to_wire(taints)},
         }
         self._shared.kube.patch(NODE, node.name, patch)
+
+
+def _has_leftovers(view: NodeView) -> bool:
+    """Whether it stays and still bears what a command puts on those that go."""
+    if view.claim is None or view.node is None or view.is_leaving:
+        return False
+    marked = any(condition.type == DISRUPTION_REASON for condition in view.claim.conditions)
+    return marked or any(taint.matches(DISRUPTED) for taint in view.node.spec.taints)
 
 
 def _next_release(snapshot: Snapshot, now: float) -> float:

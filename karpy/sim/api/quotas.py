@@ -77,7 +77,7 @@ class Quotas:
         if self._counting or not namespace:
             return
         quotas = self._store.existing(QUOTAS)
-        if quotas is None or not len(quotas):
+        if quotas is None or not quotas.has_any(namespace):
             return
         self._counting = True
         try:

@@ -136,12 +136,20 @@ def _compare(key: str, operator: str, value: str) -> Predicate:
 
 def matches_label_selector(selector: Object | None, labels: Labels) -> bool:
     """Whether a ``LabelSelector`` object selects ``labels``; None selects nothing, an empty one everything."""
+    return selector_test(selector)(labels)
+
+
+def selector_test(selector: Object | None) -> Callable[[Labels], bool]:
+    """`matches_label_selector` for those who ask about many objects."""
     if selector is None:
-        return False
-    for key, value in (selector.get("matchLabels") or {}).items():
-        if labels.get(key) != value:
-            return False
-    return all(_matches_expression(expression, labels) for expression in selector.get("matchExpressions") or ())
+        return lambda _labels: False
+    wanted = (selector.get("matchLabels") or {}).items()
+    expressions = selector.get("matchExpressions")
+    if not expressions:
+        return lambda labels: wanted <= labels.items()
+    return lambda labels: (
+        wanted <= labels.items() and all(_matches_expression(expression, labels) for expression in expressions)
+    )
 
 
 def _matches_expression(expression: Object, labels: Labels) -> bool:
@@ -256,6 +264,16 @@ def _field_test(path: str, value: str, *, wanted: bool) -> ObjectPredicate:
         steps: tuple[str, ...] = ("source", "component")
     else:
         steps = tuple(path.split("."))
+
+    if len(steps) == 2 and value and wanted:  # pods of a node, above all: asked of every pod
+        first, last = steps
+
+        def has(obj: Object) -> bool:
+            part = obj.get(first)
+            found = part.get(last) if isinstance(part, dict) else None
+            return found == value or (not isinstance(found, str) and _text(found, path) == value)
+
+        return has
 
     def test(obj: Object) -> bool:
         found: Any = obj

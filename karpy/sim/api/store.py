@@ -97,10 +97,13 @@ class ChangeLog:
         self._changes: list[Change] = []
         self._revisions: list[int] = []
         self._dropped = 0
+        self.end = 0
+        """The position after the last line."""
         self.oldest_revision = 0
         """Watches may start from this revision or a later one."""
 
     def append(self, change: Change) -> None:
+        self.end += 1
         self._changes.append(change)
         self._revisions.append(change.revision)
         if len(self._changes) >= 2 * self._capacity:
@@ -121,11 +124,6 @@ class ChangeLog:
             meta = change.record.object["metadata"]
             before[meta.get("namespace", ""), meta["name"]] = change.previous
         return before
-
-    @property
-    def end(self) -> int:
-        """The position after the last line."""
-        return self._dropped + len(self._changes)
 
     def position(self, revision: int) -> int:
         """The position of the first line after ``revision``.
@@ -199,6 +197,10 @@ class Collection:
 
     def __len__(self) -> int:
         return sum(map(len, self._by_namespace.values()))
+
+    def has_any(self, namespace: str) -> bool:
+        """Whether there is any object in this namespace."""
+        return namespace in self._by_namespace
 
     def put(self, namespace: str, name: str, record: Record) -> None:
         names = self._by_namespace.get(namespace)

@@ -16,6 +16,7 @@ __all__ = ["strategic_merge"]
 Path = tuple[str, ...]
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _SET_ORDER = "$setElementOrder/"
+_PLAIN = frozenset((str, int, float, bool))
 
 
 def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> Any:
@@ -47,6 +48,9 @@ def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> A
 
 
 def _merge_member(merged: dict[str, Any], key: str, value: Any, order: Any, path: Path) -> None:
+    if value.__class__ in _PLAIN:
+        merged[key] = value
+        return
     current = merged.get(key)
     if value is None:
         merged.pop(key, None)
@@ -74,6 +78,7 @@ def _merge_list(current: Sequence[Any], patch: Sequence[Any], order: Any, path: 
         return [item for item in patch if not (isinstance(item, Mapping) and "$patch" in item)]
     merged = list(current)
     touched: list[Any] = []
+    places: list[int] = []
     for item in patch:
         if not isinstance(item, Mapping) or key not in item:
             raise status.bad_request(f"map: {dict(item)} does not contain declared merge key: {key}")
@@ -86,7 +91,10 @@ def _merge_list(current: Sequence[Any], patch: Sequence[Any], order: Any, path: 
             merged.append(strategic_merge({}, item, path))
         else:
             merged[at] = strategic_merge(merged[at], item, path)
+            places.append(at)
         touched.append(item)
+    if order is None and len(merged) == len(current) and len(places) == len(patch) and places == sorted(places):
+        return merged  # each in its place already
     return _in_order(merged, list(current), touched, order, path)
 
 

@@ -166,6 +166,8 @@ class Writes:
         if version.schema is None:
             if options.field_validation:
                 obj = decoded(resource, version, obj, options, patching=before is not None)
+            if before is not None and resource.key != _DEFINITIONS and same_wish(obj, before):
+                return dict(obj)  # what is stored has its defaults
             filled = default_object(resource.key, obj)
             return dict(crds.default_crd(filled)) if resource.key == _DEFINITIONS else dict(filled)
         kept: Object = {}

@@ -16,6 +16,7 @@ from karpy.kube.client import RawObject
 from karpy.objects.meta import decode
 from karpy.objects.node import Node
 from karpy.resources import Resources
+from karpy.sim.scheduler.reasons import Refusal
 from karpy.sim.scheduler.selectors import LabelTest
 from karpy.sim.scheduler.shape import HostPort, Shape
 from karpy.taints import Taint
@@ -48,6 +49,7 @@ class NodePicture:
         "allocatable",
         "exists",
         "labels",
+        "lacking",
         "live",
         "name",
         "pods",
@@ -79,6 +81,8 @@ class NodePicture:
         self.scored_cpu = 0
         self.scored_memory = 0
         self.ports: Counter[HostPort] = Counter()
+        self.lacking: dict[Shape, Refusal] = {}
+        """Why there is no room for pods of these shapes, as far as it was asked since the last change."""
 
     def describe(self, node: RawObject) -> bool:
         """Take in the node object; whether anything changed that placement depends on."""
@@ -94,6 +98,7 @@ class NodePicture:
         self.labels, self.taints, self.unschedulable, self.allocatable = described
         self.exists = True
         self.version += 1
+        self.lacking.clear()
         return True
 
     def put(self, pod: PlacedPod) -> None:
@@ -120,6 +125,7 @@ class NodePicture:
         self._count(pod.shape, -1)
 
     def _count(self, shape: Shape, sign: int) -> None:
+        self.lacking.clear()
         requested = self.requested
         for name, amount in shape.requests.items():
             requested[name] = requested.get(name, 0) + sign * amount
