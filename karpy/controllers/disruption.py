@@ -29,6 +29,7 @@ from karpy.taints import DISRUPTED
 __all__ = ["Disruption"]
 
 _WATCH_REPLACEMENTS_S = 1.0
+_MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
 @attrs.define
@@ -59,11 +60,23 @@ class Disruption:
         self._found: tuple[Command, float] | None = None
         self._under_way: _UnderWay | None = None
         self._at_rest: _AtRest | None = None
+        self._reached: dict[str, frozenset[str]] = {}
 
     @property
     def sources(self) -> Sequence[Source]:
-        """Claims that turned consolidatable, or came up as a replacement; all else is looked at by polling."""
-        return (Source(NODE_CLAIM, _when_it_matters),)
+        return (Source(NODE_CLAIM, self._when_it_matters),)
+
+    def _when_it_matters(self, event: WatchEvent) -> Sequence[Request]:
+        """Claims that turn consolidatable, or come up as a replacement, or go; all else is looked at by polling."""
+        name = event.object["metadata"]["name"]
+        before = self._reached.pop(name, frozenset())
+        if event.type is EventType.DELETED:
+            return singleton(event)
+        conditions = (event.object.get("status") or {}).get("conditions") or ()
+        reached = frozenset(c.get("type") for c in conditions if c.get("status") == "True") & _MATTERING
+        if reached:
+            self._reached[name] = reached
+        return singleton(event) if reached - before else ()
 
     def reconcile(self, _request: Request) -> Result:
         if self._under_way is not None:
@@ -206,9 +219,3 @@ def _has_leftovers(view: NodeView) -> bool:
 def _next_release(snapshot: Snapshot, now: float) -> float:
     """When the next node ceases to be nominated for pods, and so may be looked at."""
     return min((view.nominated_until for view in snapshot.nodes if view.nominated_until > now), default=math.inf)
-
-
-def _when_it_matters(event: WatchEvent) -> tuple[Request, ...]:
-    conditions = (event.object.get("status") or {}).get("conditions") or ()
-    matters = any(c.get("type") in (CONSOLIDATABLE, INITIALIZED) and c.get("status") == "True" for c in conditions)
-    return singleton(event) if matters or event.type is EventType.DELETED else ()

@@ -66,10 +66,13 @@ def _nothing(_spec: Object) -> Mapping[str, Any]:
     return {}
 
 
+_UNLIMITED = 2**31 - 1
+
+
 def _job(obj: Object) -> Object:
     spec = obj.get("spec") or {}
     defaults: dict[str, Any] = {
-        "backoffLimit": 6,
+        "backoffLimit": _UNLIMITED if "backoffLimitPerIndex" in spec else 6,
         "completionMode": "NonIndexed",
         "suspend": False,
         "manualSelector": False,

@@ -22,7 +22,6 @@ __all__ = ["StaticRules", "refuse_for_room"]
 T = TypeVar("T")
 
 _REMEMBERED = 1_000
-_REMEMBERED_ON_A_NODE = 50
 _CORDON = Taint("node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
 
@@ -76,18 +75,7 @@ def _fits_affinity(shape: Shape, node: NodePicture) -> bool:
 
 
 def refuse_for_room(shape: Shape, node: NodePicture) -> Refusal | None:
-    """Host ports and resources. A node that is full stays full for long, so a refusal is remembered on it until it changes."""
-    known = node.lacking.get(shape)
-    if known is None:
-        known = _decide_room(shape, node)
-        if known is not None:
-            if len(node.lacking) >= _REMEMBERED_ON_A_NODE:
-                node.lacking.clear()
-            node.lacking[shape] = known
-    return known
-
-
-def _decide_room(shape: Shape, node: NodePicture) -> Refusal | None:
+    """Host ports and resources."""
     if shape.ports and node.has_port_conflict(shape.ports):
         return reasons.PORTS
     requested, allocatable = node.requested, node.allocatable

@@ -25,6 +25,7 @@ __all__ = ["NodePicture", "Nodes", "PlacedPod"]
 
 Key = tuple[str, str]
 _REMEMBERED = 500
+_REMEMBERED_ON_A_NODE = 50
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - the address that stands for all
 
 
@@ -49,11 +50,11 @@ class NodePicture:
         "allocatable",
         "exists",
         "labels",
-        "lacking",
         "live",
         "name",
         "pods",
         "ports",
+        "refused",
         "requested",
         "scored_cpu",
         "scored_memory",
@@ -81,8 +82,8 @@ class NodePicture:
         self.scored_cpu = 0
         self.scored_memory = 0
         self.ports: Counter[HostPort] = Counter()
-        self.lacking: dict[Shape, Refusal] = {}
-        """Why there is no room for pods of these shapes, as far as it was asked since the last change."""
+        self.refused: dict[Shape, Refusal] = {}
+        """Why pods of these shapes cannot be here, whoever is elsewhere, as far as it was asked since the last change."""
 
     def describe(self, node: RawObject) -> bool:
         """Take in the node object; whether anything changed that placement depends on."""
@@ -98,7 +99,7 @@ class NodePicture:
         self.labels, self.taints, self.unschedulable, self.allocatable = described
         self.exists = True
         self.version += 1
-        self.lacking.clear()
+        self.refused.clear()
         return True
 
     def put(self, pod: PlacedPod) -> None:
@@ -125,7 +126,7 @@ class NodePicture:
         self._count(pod.shape, -1)
 
     def _count(self, shape: Shape, sign: int) -> None:
-        self.lacking.clear()
+        self.refused.clear()
         requested = self.requested
         for name, amount in shape.requests.items():
             requested[name] = requested.get(name, 0) + sign * amount
@@ -135,6 +136,12 @@ class NodePicture:
             self.ports[port] += sign
             if not self.ports[port]:
                 del self.ports[port]
+
+    def remember(self, shape: Shape, refusal: Refusal) -> None:
+        """Keep an answer until something changes here: a node that is full stays full for long."""
+        if len(self.refused) >= _REMEMBERED_ON_A_NODE:
+            self.refused.clear()
+        self.refused[shape] = refusal
 
     def scratch(self) -> NodePicture:
         """A copy on which pods may come and go without anyone noticing."""
