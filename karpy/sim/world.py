@@ -38,6 +38,8 @@ from karpy.sim.witness import Violation, Witness
 
 __all__ = ["Autoscaler", "World"]
 
+_SERVERS_OWN = frozenset({"creationTimestamp", "generation", "resourceVersion", "uid"})
+
 
 class World:
     """One simulated cluster on its own time.
@@ -139,9 +141,10 @@ class World:
     def witness(self) -> Witness:
         """Who watches over the invariants from now on; there is none before it is asked for, or a process started."""
         if self._witness is None:
-            self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
-            self.loop.add(self._witness)
-            self.loop.wake(self._witness, Request())
+            witness = self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
+            self.loop.add(witness)
+            self.loop.wake(witness, Request())
+            witness.wake_by(lambda after_s: self.loop.wake(witness, Request(), after_s))
         return self._witness
 
     def check(self) -> tuple[Violation, ...]:
@@ -151,7 +154,7 @@ class World:
     # What happens in it
 
     def apply(self, objects: Iterable[RawObject]) -> list[RawObject]:
-        """Create each object, or merge it into the one of its name; in order.
+        """Create each object, or merge it into the one of its name; in order. What the server decides itself is left to it.
 
         Raises:
             InvalidObject: the kind is not known here.
@@ -161,7 +164,8 @@ class World:
 
     def _apply(self, obj: RawObject) -> RawObject:
         kind = self.kind_of(obj)
-        metadata = obj["metadata"]
+        metadata = {key: value for key, value in obj["metadata"].items() if key not in _SERVERS_OWN}
+        obj = {**obj, "metadata": metadata}
         name, namespace = metadata.get("name"), metadata.get("namespace", "default" if kind.namespaced else "")
         if name:
             try:
