@@ -27,6 +27,7 @@ __all__ = [
 Object = dict[str, Any]
 Body = Mapping[str, Any]
 
+_CLIENTS_OWN = ("labels", "annotations", "ownerReferences", "finalizers")
 _SERVER_OWNED = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 _METADATA_THROUGH_STATUS = frozenset({("", "nodes"), ("", "pods")})
 _ANNOTATIONS_COUNT = frozenset({("apps", "deployments")})
@@ -84,7 +85,7 @@ def kept_metadata(before: Body, sent: Body) -> Object:
     for key in _SERVER_OWNED:
         if key in before:
             meta[key] = before[key]
-    for key in ("labels", "annotations", "ownerReferences", "finalizers"):
+    for key in _CLIENTS_OWN:
         if sent.get(key):
             meta[key] = sent[key]
     fields = sent.get("managedFields", before.get("managedFields"))
@@ -129,6 +130,15 @@ def same_wish(new: Body, before: Body) -> bool:
     return all(key in ("metadata", "status") or unchanged(key, new, before) for key in new) and all(
         key in new or key in ("metadata", "status") for key in before
     )
+
+
+def same_metadata(new: Body, before: Body) -> bool:
+    """Whether two objects have the same metadata, as far as clients write it."""
+    for key in _CLIENTS_OWN:
+        value, other = new.get(key), before.get(key)
+        if value is not other and value != other:
+            return False
+    return True
 
 
 def raises_generation(resource: Resource, before: Body, new: Body) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
 from karpy.sim.api.resources import Resource
-from karpy.sim.api.strategic import strategic_merge
+from karpy.sim.api.strategic import PLAIN, strategic_merge
 
 __all__ = ["json_patch", "merge_patch", "patched"]
 
@@ -28,7 +28,9 @@ def merge_patch(target: Any, patch: Any) -> Any:
         return patch
     merged = dict(target) if isinstance(target, Mapping) else {}
     for key, value in patch.items():
-        if value is None:
+        if value.__class__ in PLAIN:
+            merged[key] = value
+        elif value is None:
             merged.pop(key, None)
         elif isinstance(value, Mapping):
             merged[key] = merge_patch(merged.get(key), value)

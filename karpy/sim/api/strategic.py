@@ -12,12 +12,13 @@ from karpy.sim.api import status
 from karpy.sim.api.gotext import go_text
 from karpy.sim.api.listtypes import PATCH_SETS, patch_key
 
-__all__ = ["strategic_merge"]
+__all__ = ["PLAIN", "strategic_merge"]
 
 Path = tuple[str, ...]
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _SET_ORDER = "$setElementOrder/"
-_PLAIN = frozenset((str, int, float, bool))
+PLAIN = frozenset((str, int, float, bool))
+"""The types of values that a merge takes as they are."""
 
 
 def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> Any:
@@ -63,7 +64,7 @@ def _follow_directives(merged: dict[str, Any], patch: Mapping[str, Any], path: P
 
 
 def _merge_member(merged: dict[str, Any], key: str, value: Any, order: Any, path: Path) -> None:
-    if value.__class__ in _PLAIN:
+    if value.__class__ in PLAIN:
         merged[key] = value
         return
     current = merged.get(key)

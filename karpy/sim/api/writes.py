@@ -31,6 +31,7 @@ from karpy.sim.api.objects import (
     ordered,
     raises_generation,
     same_content,
+    same_metadata,
     same_wish,
     status_defaults,
     unchanged,
@@ -197,7 +198,8 @@ class Writes:
             new["status"] = {**new["status"], "lastPhaseTransitionTime": new["metadata"]["creationTimestamp"]}
 
     def _check(self, resource: Resource, version: ResourceVersion, new: Body, old: Body | None) -> None:
-        causes = list(validate_metadata(resource, new["metadata"]))
+        same = old is not None and same_metadata(new["metadata"], old["metadata"])
+        causes = [] if same else list(validate_metadata(resource, new["metadata"]))
         if version.schema is not None:
             causes += schema_causes(new, old, version.schema)
         elif resource.key == DEFINITIONS:
