@@ -24,6 +24,7 @@ from karpy.sim.api.requests import Request, Target, parse_accept
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.reviews import review
 from karpy.sim.api.store import Record
+from karpy.sim.api.tables import scale_table
 from karpy.sim.api.tokens import Tokens
 from karpy.sim.api.views import View
 
@@ -230,7 +231,9 @@ class Call:
         subresources = self.server.subresources
         match self.request.method:
             case "GET":
-                return shown(subresources.scale(*at))
+                scale = subresources.scale(*at)
+                as_table = self._view.is_table and not self.resource.custom
+                return shown(scale_table(scale, self.server.clock.now()) if as_table else scale)
             case "PUT":
                 return shown(subresources.write_scale(*at, self.request.decoded("Scale"), None, self.options()))
             case "PATCH":
