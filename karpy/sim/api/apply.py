@@ -10,6 +10,7 @@ import msgspec
 from karpy.errors import KubeError
 from karpy.sim.api import fields, status
 from karpy.sim.api.fields import BuiltinShape, FieldTree, SchemaShape, Shape
+from karpy.sim.api.lastapplied import KUBECTL, last_applied, with_last_applied
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.status import Cause
@@ -209,7 +210,8 @@ def merge_applied(
     others = [e for e in entries if not _same_writer(e, options.manager, "Apply", api_version, subresource)]
     previous = next((e for e in entries if e not in others), None)
     if live is not None:
-        others = _settle_conflicts(live, wanted, mine, others, shape, force=options.force)
+        by_client = _set_by_client(live, version, subresource) if options.manager == KUBECTL else frozenset()
+        others = _settle_conflicts(live, wanted, mine, others, shape, by_client, force=options.force)
     base: Body = live if live is not None else applied
     merged = fields.merge_values(base, wanted, shape)
     if previous is not None:
@@ -224,7 +226,19 @@ def merge_applied(
     if applied.get("metadata", {}).get("resourceVersion"):
         meta = {**merged["metadata"], "resourceVersion": applied["metadata"]["resourceVersion"]}
         merged = {**merged, "metadata": meta}
+    if options.manager == KUBECTL:
+        merged = with_last_applied(merged, applied)
     return _with_entries(merged, others)
+
+
+def _set_by_client(live: Body, version: ResourceVersion, subresource: str) -> frozenset[tuple[str, ...]]:
+    """The fields that client-side applying has set and that are still as it left them."""
+    noted = last_applied(live)
+    if noted is None:
+        return frozenset()
+    part, shape = _owned_part(noted, version, subresource), _shape(version)
+    paths = fields.paths_of(fields.owned_fields(part, shape))
+    return frozenset(path for path in paths if fields.value_at(part, path, shape) == fields.value_at(live, path, shape))
 
 
 def _before_first_apply(resource: Resource, version: ResourceVersion, live: Body | None) -> list[Object]:
@@ -245,9 +259,16 @@ def _without_empty(tree: FieldTree) -> FieldTree:
 
 
 def _settle_conflicts(
-    live: Body, wanted: Body, mine: FieldTree, others: Sequence[Object], shape: Shape, *, force: bool
+    live: Body,
+    wanted: Body,
+    mine: FieldTree,
+    others: Sequence[Object],
+    shape: Shape,
+    yielding: frozenset[tuple[str, ...]],
+    *,
+    force: bool,
 ) -> list[Object]:
-    """The other managers' entries after the claim of ``mine``; a field with another value is a conflict."""
+    """The other managers' entries after the claim of ``mine``; a field with another value is a conflict, unless it yields."""
     causes: list[tuple[Object, str]] = []
     settled: list[Object] = []
     for entry in others:
@@ -260,7 +281,7 @@ def _settle_conflicts(
             there, found = fields.value_at(live, path, shape)
             if not there or asked != found:
                 contested.append(path)
-        causes += [(entry, _shown(path)) for path in contested]
+        causes += [(entry, _shown(path)) for path in contested if path not in yielding]
         lost = _tree_of(contested)
         settled.append({**entry, "fieldsV1": fields.subtract(tree, lost)} if lost else entry)
     if causes and not force:
