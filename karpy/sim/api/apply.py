@@ -117,13 +117,15 @@ def track_update(
     An object that nobody's ownership was tracked of (it was made from within the process) stays so until it is applied.
     """
     if old is not None and not old["metadata"].get("managedFields"):
-        return new
+        return _with_entries(new, _readable(new))
     shape = _shape(version)
     before = _owned_part(old, version, subresource) if old is not None else _ZERO.get(resource.kind, {})
     after = _owned_part(new, version, subresource)
     changed = _cleaned(fields.changed_fields(before, {**after, **_filler(before, after)}, shape) or {})
     api_version = resource.api_version(version.name)
-    entries = _entries(old if old is not None else new)
+    entries = _entries(new if old is None else old)
+    if old is not None and not subresource:
+        entries = _rewritten(new, entries)
     mine: Object | None = None
     kept: list[Object] = []
     for entry in entries:
@@ -145,6 +147,23 @@ def track_update(
     if mine is None and changed:
         kept.append(_entry(manager, "Update", api_version, time, changed, subresource))
     return _with_entries(new, kept)
+
+
+def _rewritten(new: Body, before: list[Object]) -> list[Object]:
+    """Ownership as a write of the object itself says it is; one that says nothing readable leaves it as it was."""
+    if new["metadata"].get("managedFields") == [{}]:
+        return []  # the way to forget all owners
+    return _readable(new) or before
+
+
+def _readable(obj: Body) -> list[Object]:
+    entries = _entries(obj)
+    return entries if all(_is_readable(entry) for entry in entries) else []
+
+
+def _is_readable(entry: Body) -> bool:
+    known = entry.get("operation") in ("Apply", "Update") and entry.get("fieldsType") == "FieldsV1"
+    return known and isinstance(entry.get("fieldsV1"), Mapping)
 
 
 def _filler(before: Body, after: Body) -> Object:
