@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SEEDS ?= 25
+SEEDS ?= 300
 BENCH_JSON ?=
 
 # uv resolves in seconds what pip may need minutes for; karpy itself installs with either.
@@ -27,7 +27,8 @@ bench: $(VENV)/.karpy
 	BENCH_JSON="$(BENCH_JSON)" $(BIN)/python tests/benchmarks
 
 soak: $(VENV)/.karpy
-	$(BIN)/python tests/soak --seeds $(SEEDS)
+	$(BIN)/python -m karpy.testing --seeds $(SEEDS)
+	$(BIN)/python tests/soak --seeds $$(( $(SEEDS) < 25 ? $(SEEDS) : 25 ))
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict --site-dir site

@@ -40,7 +40,12 @@ def format_time(seconds: float) -> str:
     >>> format_time(0)
     '1970-01-01T00:00:00Z'
     """
-    return dt.datetime.fromtimestamp(int(seconds), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _format_whole(int(seconds))
+
+
+@functools.lru_cache(maxsize=4_096)
+def _format_whole(seconds: int) -> str:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -23,12 +23,13 @@ from karpy.objects.node import Node
 from karpy.objects.nodeclaim import CONSOLIDATABLE, DISRUPTION_REASON, INITIALIZED, NodeClaim
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.catalogs import with_catalog
-from karpy.state.snapshot import Snapshot
+from karpy.state.snapshot import NodeView, Snapshot
 from karpy.taints import DISRUPTED
 
 __all__ = ["Disruption"]
 
 _WATCH_REPLACEMENTS_S = 1.0
+_MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
 @attrs.define
@@ -59,11 +60,23 @@ class Disruption:
         self._found: tuple[Command, float] | None = None
         self._under_way: _UnderWay | None = None
         self._at_rest: _AtRest | None = None
+        self._reached: dict[str, frozenset[str]] = {}
 
     @property
     def sources(self) -> Sequence[Source]:
-        """Claims that turned consolidatable, or came up as a replacement; all else is looked at by polling."""
-        return (Source(NODE_CLAIM, _when_it_matters),)
+        return (Source(NODE_CLAIM, self._when_it_matters),)
+
+    def _when_it_matters(self, event: WatchEvent) -> Sequence[Request]:
+        """Claims that turn consolidatable, or come up as a replacement, or go; all else is looked at by polling."""
+        name = event.object["metadata"]["name"]
+        before = self._reached.pop(name, frozenset())
+        if event.type is EventType.DELETED:
+            return singleton(event)
+        conditions = (event.object.get("status") or {}).get("conditions") or ()
+        reached = frozenset(c.get("type") for c in conditions if c.get("status") == "True") & _MATTERING
+        if reached:
+            self._reached[name] = reached
+        return singleton(event) if reached - before else ()
 
     def reconcile(self, _request: Request) -> Result:
         if self._under_way is not None:
@@ -167,7 +180,7 @@ class Disruption:
         """Take taint and condition off nodes that no command is about (any more)."""
         for view in self._shared.state.snapshot().nodes:
             claim, node = view.claim, view.node
-            if claim is None or node is None or view.is_leaving or not self._shared.serves(claim):
+            if claim is None or node is None or not view.derived(_has_leftovers) or not self._shared.serves(claim):
                 continue
             taints = [taint for taint in node.spec.taints if not taint.matches(DISRUPTED)]
             if len(taints) < len(node.spec.taints):
@@ -195,12 +208,14 @@ class Disruption:
         self._shared.kube.patch(NODE, node.name, patch)
 
 
+def _has_leftovers(view: NodeView) -> bool:
+    """Whether it stays and still bears what a command puts on those that go."""
+    if view.claim is None or view.node is None or view.is_leaving:
+        return False
+    marked = any(condition.type == DISRUPTION_REASON for condition in view.claim.conditions)
+    return marked or any(taint.matches(DISRUPTED) for taint in view.node.spec.taints)
+
+
 def _next_release(snapshot: Snapshot, now: float) -> float:
     """When the next node ceases to be nominated for pods, and so may be looked at."""
     return min((view.nominated_until for view in snapshot.nodes if view.nominated_until > now), default=math.inf)
-
-
-def _when_it_matters(event: WatchEvent) -> tuple[Request, ...]:
-    conditions = (event.object.get("status") or {}).get("conditions") or ()
-    matters = any(c.get("type") in (CONSOLIDATABLE, INITIALIZED) and c.get("status") == "True" for c in conditions)
-    return singleton(event) if matters or event.type is EventType.DELETED else ()

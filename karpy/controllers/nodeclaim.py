@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from karpy import labels
+from karpy.cloud.instancetype import InstanceType, allocatable_groups
 from karpy.cloud.provider import CloudProvider, Instance
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.shared import Shared
@@ -30,8 +31,9 @@ from karpy.objects.nodeclaim import (
     REGISTERED,
     NodeClaim,
 )
+from karpy.objects.nodepool import NodePool
 from karpy.objects.watchevent import WatchEvent
-from karpy.resources import Resources
+from karpy.resources import NODES, Resources, total
 from karpy.state.catalogs import current_types
 
 __all__ = ["NodeClaimLifecycle"]
@@ -177,7 +179,23 @@ class NodeClaimLifecycle:
         found = choices(claim, current_types(shared.state, pool, shared.clouds, shared.settings))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
-        return provider.create(claim, node_class, found)
+        allowed = self._within_limits(claim, pool, found)
+        if not allowed:
+            raise InsufficientCapacity(f"the limits of nodepool {pool.name} leave no room for it")
+        return provider.create(claim, node_class, allowed)
+
+    def _within_limits(
+        self, claim: NodeClaim, pool: NodePool, found: tuple[InstanceType, ...]
+    ) -> tuple[InstanceType, ...]:
+        """The types that the pool's limits leave room for now. The plan saw to that, but a node that the machine was to replace
+        may be there to stay, since karpy started anew in between."""
+        if pool.limits is None:
+            return found
+        views = self._shared.state.snapshot().nodes
+        others = [view for view in views if view.pool == pool.name and not view.is_leaving and view.capacity]
+        used = total(view.capacity for view in others if view.claim is None or view.claim.name != claim.name)
+        left = {name: most - used.get(name, 0) for name, most in pool.limits.items()}
+        return tuple(type_ for type_ in found if all(_fits(machine, left) for machine in allocatable_groups(type_)))
 
     # The end
 
@@ -216,6 +234,11 @@ class NodeClaimLifecycle:
         """An instance whose launch was never written down, because karpy stopped in between."""
         found = (instance.provider_id for instance in provider.list() if instance.claim == claim.name)
         return next(found, "")
+
+
+def _fits(machine: InstanceType, left: Mapping[str, int]) -> bool:
+    wanted = machine.capacity + {NODES: 1}
+    return all(wanted.get(name, 0) <= most for name, most in left.items())
 
 
 def _shortened(message: str) -> str:

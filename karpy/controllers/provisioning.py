@@ -8,6 +8,7 @@ import attrs
 
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
+from karpy.controllers.patience import Patience
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
@@ -46,6 +47,7 @@ class Provisioner:
         self._shared = shared
         self._batch: _Batch | None = None
         self._headroom = HeadroomClock()
+        self._patience = Patience()
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -66,8 +68,11 @@ class Provisioner:
         if not snapshot.to_place and not snapshot.headroom:
             self._batch = None
             return DONE
-        waiting = {pod.metadata.uid for pod in snapshot.to_place if not self._is_held(pod, snapshot)}
-        waiting |= self._headroom.due(snapshot, now)
+        self._patience.look(snapshot, now)
+        pods = {pod.metadata.uid: pod for pod in snapshot.to_place if not self._is_held(pod, snapshot)}
+        for uid in [uid for uid in pods if self._patience.holds(uid, now)]:
+            self._tell_in_vain(pods.pop(uid))
+        waiting = {*pods, *self._headroom.due(snapshot, now)}
         if not waiting:
             return self._later(snapshot)
         delay = self._until_complete(waiting)
@@ -112,7 +117,8 @@ class Provisioner:
         plan = solve_as_set(shared.settings, snapshot, catalog)
         shared.on_decision(shared.clock.now(), plan)
         pods = {pod.key: pod for pod in snapshot.to_place}
-        failed = [error for launch in plan.launches if (error := self._try_launch(launch, pods)) is not None]
+        launches = [launch for launch in plan.launches if not self._is_in_vain(launch)]
+        failed = [error for launch in launches if (error := self._try_launch(launch, pods)) is not None]
         for nomination in plan.nominations:
             view = snapshot.node(nomination.node)
             if view is not None and view.claim is not None:
@@ -129,6 +135,16 @@ class Provisioner:
         if failed:
             raise failed[0]
         self._headroom.looked_at(snapshot, plan, shared.clock.now())
+
+    def _is_in_vain(self, launch: Launch) -> bool:
+        """Whether the machine would be for pods only that did not run on those that came up for them."""
+        now, uids = self._shared.clock.now(), launch.planned_uids
+        return bool(uids) and all(self._patience.holds(uid, now) for uid in uids)
+
+    def _tell_in_vain(self, pod: Pod) -> None:
+        count = self._patience.came_in_vain(pod.metadata.uid)
+        told = f"Failed to schedule pod, {count} machines came up for it and it runs on none of them; waiting before the next"
+        self._shared.recorder.warning(kinds.POD, pod.metadata, "FailedScheduling", told, repeat_s=300)
 
     def _try_launch(self, launch: Launch, pods: dict[str, Pod]) -> KubeError | None:
         """Create the claim. A refusal is told on the pool and does not stop the other launches."""
@@ -148,6 +164,7 @@ class Provisioner:
         meta = decode(raw["metadata"], ObjectMeta)
         shared.state.apply(WatchEvent(EventType.ADDED, kinds.NODE_CLAIM, raw))
         self._nominate(meta.name, launch.planned_uids)
+        self._patience.note_launch(meta.name, launch.planned_uids)
         shared.log.info(
             "created nodeclaim",
             NodePool=launch.pool.name,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from karpy.disruption.command import Reason
 from karpy.errors import InvalidObject
 from karpy.objects.nodepool import Budget, NodePool
-from karpy.state.snapshot import Snapshot
+from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["allowed_disruptions"]
 
@@ -20,12 +20,16 @@ def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason) -> i
     cannot be read allows nothing.
     """
     members = [view for view in snapshot.nodes if view.pool == pool.name and view.is_managed and view.is_initialized]
-    disrupting = sum(1 for view in members if view.is_leaving or view.node is None or not view.node.is_ready)
+    disrupting = sum(1 for view in members if view.derived(_is_disrupted))
     try:
         allowed = min(_limits(pool.budgets, reason, len(members)), default=len(members))
     except InvalidObject:
         return 0
     return max(0, allowed - disrupting)
+
+
+def _is_disrupted(view: NodeView) -> bool:
+    return view.is_leaving or view.node is None or not view.node.is_ready
 
 
 def _limits(budgets: Iterable[Budget], reason: Reason, nodes: int) -> Iterable[int]:

@@ -9,7 +9,6 @@ import attrs
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, Price, current_price
 from karpy.disruption.headroom import NO_HEADROOM, Headroom, standing_headroom
-from karpy.objects.meta import find_condition
 from karpy.objects.nodeclaim import CONSOLIDATABLE
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
@@ -145,5 +144,4 @@ def is_consolidatable(candidate: Candidate) -> bool:
     pool, claim = candidate.pool, candidate.view.claim
     if pool.is_static or pool.consolidate_after_s is None:
         return False
-    found = find_condition(claim.conditions, CONSOLIDATABLE) if claim is not None else None
-    return found is not None and found.is_true
+    return claim is not None and claim.is_true(CONSOLIDATABLE)

@@ -16,9 +16,7 @@ def empty_nodes(snapshot: Snapshot, found: Sequence[Candidate]) -> Command | Non
     """One command for all empty nodes that the budgets let go: the dearest first, should they not let all of them."""
     chosen: list[Candidate] = []
     left: dict[str, int] = {}
-    for candidate in by_savings(found):
-        if not candidate.is_empty or not is_consolidatable(candidate):
-            continue
+    for candidate in by_savings(each for each in found if each.is_empty and is_consolidatable(each)):
         name = candidate.pool.name
         if name not in left:
             left[name] = allowed_disruptions(snapshot, candidate.pool, Reason.EMPTY)

@@ -7,11 +7,12 @@ had it for themselves. So nobody is turned away whom a simulation would let go: 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
 
 from karpy.cloud.instancetype import Catalog, Price
 from karpy.disruption.candidates import Candidate
-from karpy.resources import Resources
+from karpy.resources import Resources, total
 from karpy.scheduling.configured import start_as_set
 from karpy.settings import Settings
 from karpy.state.snapshot import NodeView, Snapshot
@@ -28,26 +29,28 @@ class Screen:
         # Pods are not moved to a node that may yet fail to come up.
         self._free = {node: free for node, free in self._start.free.items() if node in up}
         self._room: dict[Resources, tuple[Mapping[str, int], int]] = {}
-        self._cheapest: dict[Resources, Price | None] = {}
+        self._least: dict[tuple[tuple[Resources, int], ...], Price | None] = {}
 
     def passes(self, candidate: Candidate) -> bool:
         """Whether a simulation could find that the node may go, or that a cheaper machine would do."""
-        homeless = self._homeless(candidate)
+        homeless = tuple(self._homeless(candidate))
         if not homeless:
             return True
-        cheapest = self._cheapest_for(homeless)
-        return cheapest is not None and cheapest < candidate.price
+        if homeless not in self._least:
+            self._least[homeless] = self._start.cheapest(
+                total(chain.from_iterable(repeat(amounts, count) for amounts, count in homeless))
+            )
+        least = self._least[homeless]
+        return least is not None and least < candidate.price
 
-    def _homeless(self, candidate: Candidate) -> Resources:
-        """What those of its pods ask for, at the least, that have no place on the other nodes."""
-        missing: dict[str, int] = {}
-        for requests, count in candidate.view.derived(_sizes).items():
-            room, total = self._room_for(requests)
-            count -= total - room.get(candidate.view.name, 0)
-            if count > 0:
-                for name, amount in requests.items():
-                    missing[name] = missing.get(name, 0) + count * amount
-        return Resources(missing)
+    def _homeless(self, candidate: Candidate) -> Iterator[tuple[Resources, int]]:
+        """How many of its pods of each size, at the least, have no place on the other nodes."""
+        own = candidate.view.name
+        for requests, count in candidate.view.derived(_sizes):
+            room, all_room = self._room_for(requests)
+            missing = count - all_room + room.get(own, 0)
+            if missing > 0:
+                yield requests, missing
 
     def _room_for(self, requests: Resources) -> tuple[Mapping[str, int], int]:
         """How many pods of this size each node has room for, and all together."""
@@ -61,12 +64,7 @@ class Screen:
             found = self._room[requests] = (positive, sum(positive.values()))
         return found
 
-    def _cheapest_for(self, requests: Resources) -> Price | None:
-        if requests not in self._cheapest:
-            self._cheapest[requests] = self._start.cheapest(requests)
-        return self._cheapest[requests]
 
-
-def _sizes(view: NodeView) -> Counter[Resources]:
+def _sizes(view: NodeView) -> tuple[tuple[Resources, int], ...]:
     """How many of the pods that would have to move ask for the same; those that ask for nothing fit everywhere."""
-    return Counter(pod.requests for pod in view.reschedulable_pods if any(pod.requests.values()))
+    return tuple(Counter(pod.requests for pod in view.reschedulable_pods if any(pod.requests.values())).items())

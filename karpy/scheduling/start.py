@@ -38,7 +38,8 @@ class Start:
 
 def start_of(snapshot: Snapshot, catalog: Catalog, policy: Policy) -> Start:
     """What a solve for `Snapshot.to_place` starts from."""
-    run = Run(snapshot, catalog, Batch.read(snapshot, catalog, snapshot.to_place, policy), policy)
+    planned = [pod for pod in snapshot.to_place if pod.metadata.uid in snapshot.assignments]
+    run = Run(snapshot, catalog, Batch.read(snapshot, catalog, planned, policy), policy)
     run.keep_planned()
     machines = [machine for template in run.templates for machine in _machines(template)]
     machines.sort(key=lambda machine: machine[0])

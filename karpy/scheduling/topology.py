@@ -39,7 +39,8 @@ class Topology:
         batch = tuple(pods)
         for constraints in dict.fromkeys(read.constraints for read in batch):
             self._make_groups(constraints)
-        self._count(tuple(running(snapshot.nodes, (read.pod for read in batch))), snapshot.namespaces)
+        if batch:  # those that run matter to those who are to be placed alone
+            self._count(tuple(running(snapshot.nodes, (read.pod for read in batch))), snapshot.namespaces)
 
     @property
     def is_empty(self) -> bool:

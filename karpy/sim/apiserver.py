@@ -27,10 +27,12 @@ from karpy.sim.api.features import BARE, Features
 from karpy.sim.api.identity import Identity
 from karpy.sim.api.options import DeleteOptions
 from karpy.sim.api.rbac import Access
+from karpy.sim.api.records import Record
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource
+from karpy.sim.api.scales import Scales
 from karpy.sim.api.selectors import field_selector, label_selector
-from karpy.sim.api.store import Collection, Record, Store
+from karpy.sim.api.store import Collection, Store
 from karpy.sim.api.subresources import Subresources
 from karpy.sim.api.writes import Writes
 
@@ -67,6 +69,7 @@ class ApiServer:
         self.deletion = Deletion(self.store, clock, self._undefine)
         self.writes = Writes(self.store, self.registry, clock, random.Random(seed), self.deletion)
         self.subresources = Subresources(self.store, self.writes, self.deletion, clock)
+        self.scales = Scales(self.store, self.writes)
         self.access = Access(self.store, rbac=rbac)
         for resource in BUILTIN:
             self.store.collection(resource)
@@ -128,7 +131,7 @@ class ApiServer:
             if subresource == "scale":
                 meta = obj["metadata"]
                 space = meta.get("namespace", "")
-                return self.subresources.write_scale(resource, version, meta["name"], space, obj)
+                return self.scales.write_scale(resource, version, meta["name"], space, obj)
             record = self.writes.update(resource, version, obj, subresource=subresource)
             return as_version(record, resource, version)
 
@@ -145,7 +148,7 @@ class ApiServer:
         with self.lock:
             resource, version = self.registry.of(kind)
             if subresource == "scale":
-                return self.subresources.write_scale(resource, version, name, namespace, patch, patch_type)
+                return self.scales.write_scale(resource, version, name, namespace, patch, patch_type)
             record = self.writes.patch(resource, version, name, patch, patch_type, namespace, subresource=subresource)
             return as_version(record, resource, version)
 

@@ -76,8 +76,14 @@ class Guest(Protocol):
 class Loop:
     """Runs controllers over ``kube``. Not safe for threads: one thread owns it."""
 
-    def __init__(self, kube: KubeClient, clock: VirtualClock, seed: int | str = 0) -> None:
+    def __init__(
+        self, kube: KubeClient, clock: VirtualClock, seed: int | str = 0, *, news: Callable[[], int] | None = None
+    ) -> None:
+        """``news`` gives a number that changes with every write to the cluster, if there is one: while it stays the same, no
+        watch is asked."""
         self._kube = kube
+        self._news = news
+        self._heard: int | None = None
         self._clock = clock
         self._random = random.Random(f"loop/{seed}")
         self._feeds: dict[Kind, _Feed] = {}
@@ -132,6 +138,7 @@ class Loop:
         if feed is None:
             feed = _Feed(Reflector(self._kube, kind, self._take, self._listed))
             self._feeds[kind] = feed
+            self._heard = None
         return feed
 
     def on_list(self, kind: Kind, listener: Callable[[Kind, AbstractSet[str]], None]) -> None:
@@ -158,9 +165,14 @@ class Loop:
 
     def _poll(self) -> int:
         """Take in what happened; returns how many events that were."""
+        news = None if self._news is None else self._news()
+        if news is not None and news == self._heard:
+            return 0
+        self._heard = news
         taken = 0
         for feed in tuple(self._feeds.values()):
             if feed.resting_until > self._clock.now():
+                self._heard = None
                 continue
             try:
                 taken += feed.reflector.poll()
@@ -175,6 +187,7 @@ class Loop:
         self.errors["watch", feed.reflector.kind.resource] += 1
         self.last_error = str(error)
         feed.resting_until = self._clock.now() + feed.rest_s
+        self._heard = None
         feed.rest_s = min(feed.rest_s * 2, LONGEST_BACKOFF_S)
         self._sequence += 1
         heapq.heappush(self._timers, (feed.resting_until, self._sequence, None, Request()))

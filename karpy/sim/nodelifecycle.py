@@ -5,7 +5,7 @@ Source: the node lifecycle and cloud node lifecycle controllers of Kubernetes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from karpy.clock import Clock, format_time, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
@@ -16,6 +16,7 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache
 from karpy.sim.nodes import NOT_READY, SILENT_RENEWAL, UNREACHABLE
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
+from karpy.sim.zonepace import Health, Zone, ZonePace, zone_of
 from karpy.taints import NO_EXECUTE, NO_SCHEDULE
 
 __all__ = ["CloudNodes", "NodeLifecycle"]
@@ -55,10 +56,36 @@ class NodeLifecycle:
         self._clock = clock
         self._cache = cache
         self._recorder = Recorder(kube, clock, "node-controller")
+        self._zones: dict[str, tuple[Zone, bool]] = {}
+        """By node, where it is and whether it is ready."""
+        self._health = Health()
+        self._pace = ZonePace()
 
     @property
     def sources(self) -> Sequence[Source]:
-        return (Source(kinds.NODE, by_name), Source(kinds.LEASE, self._renewed))
+        return (Source(kinds.NODE, self._of_node), Source(kinds.LEASE, self._renewed))
+
+    def _of_node(self, event: WatchEvent) -> Sequence[Request]:
+        """The node; and when it changes how fast nodes are given up on, all that are not ready."""
+        name, obj = event.object["metadata"]["name"], event.object
+        before = self._zones.pop(name, None)
+        after = None if event.type is EventType.DELETED else (zone_of(obj), _ready(obj) == "True")
+        if after is not None:
+            self._zones[name] = after
+        if before == after:
+            return by_name(event)
+        zones = {each[0] for each in (before, after) if each is not None}
+        outlook = self._outlook(zones)
+        for each, sign in ((before, -1), (after, 1)):
+            if each is not None:
+                self._health.count(each[0], sign, is_ready=each[1])
+        if outlook == self._outlook(zones):
+            return by_name(event)
+        waiting = (each for each, (_, is_ready) in self._zones.items() if not is_ready and each != name)
+        return (Request(name), *map(Request, waiting))
+
+    def _outlook(self, zones: Iterable[Zone]) -> tuple[bool, dict[Zone, float | None]]:
+        return self._health.is_lost, {zone: self._health.pause_s(zone) for zone in zones}
 
     @staticmethod
     def _renewed(event: WatchEvent) -> Sequence[Request]:
@@ -76,8 +103,11 @@ class NodeLifecycle:
             return DONE  # the changed node comes back
         if _ready(node) != "True":
             self._mark_pods(node, now)
-        self._sync_taints(node, now)
-        return DONE if deadline is None or deadline <= now else Result(deadline - now)
+        again = [] if deadline is None or deadline <= now else [deadline - now]
+        wait_s = self._sync_taints(node, now)
+        if wait_s:
+            again.append(wait_s)
+        return Result(min(again)) if again else DONE
 
     def _deadline(self, node: RawObject) -> float | None:
         """When the node's silence becomes too long; None while its kubelet is known to live, or never had a lease."""
@@ -128,13 +158,21 @@ class NodeLifecycle:
             if not error.not_found:
                 raise
 
-    def _sync_taints(self, node: RawObject, now: float) -> None:
+    def _sync_taints(self, node: RawObject, now: float) -> float | None:
+        """Answers how long it takes until the node's pods may be driven out, if they are to be."""
         spec = node.get("spec") or {}
         present = spec.get("taints") or []
         wanted = _wanted_taints(_conditions(node), cordoned=bool(spec.get("unschedulable")))
         held = {(each["key"], each["effect"]) for each in present if each["key"] in _OWN_KEYS}
+        driving_out = {each for each in wanted if each[1] == NO_EXECUTE}
+        health, wait_s = self._health, None
+        if driving_out and health.is_lost:
+            wanted -= driving_out
+        elif driving_out and not any(effect == NO_EXECUTE for _, effect in held):
+            wait_s = self._pace.wait_s(zone_of(node), health, now)
+            wanted -= driving_out if wait_s != 0.0 else set()
         if held == wanted:
-            return
+            return wait_s
         kept = [each for each in present if each["key"] not in _OWN_KEYS or (each["key"], each["effect"]) in wanted]
         at = format_time(now)
         added = [{"key": key, "effect": effect, "timeAdded": at} for key, effect in sorted(wanted - held)]
@@ -145,6 +183,7 @@ class NodeLifecycle:
             "spec": {"taints": [*kept, *added] or None},
         }
         self._kube.patch(kinds.NODE, metadata["name"], patch)
+        return wait_s
 
 
 def _wanted_taints(conditions: Mapping[str, str], *, cordoned: bool) -> set[tuple[str, str]]:

@@ -21,7 +21,9 @@ from karpy.sim.cache import ClusterCache
 from karpy.sim.kubelet import Kubelets
 from karpy.sim.machines import Machine
 from karpy.sim.nodes import address_of
+from karpy.sim.podadmission import Misfit, misfit
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
+from karpy.sim.workloads.objects import is_finished
 
 __all__ = ["PodAgents"]
 
@@ -76,6 +78,20 @@ class PodAgents:
             return DONE  # the node lifecycle controller has said otherwise, until the node is ready
         return self._take_step(step, pod, machine, now)
 
+    def _refusal(self, pod: RawObject) -> Misfit | None:
+        """Why the node does not take a pod that no scheduler put there."""
+        node = self._cache.get(kinds.NODE, pod["spec"]["nodeName"])
+        conditions = (pod.get("status") or {}).get("conditions") or ()
+        if node is None or any(each["type"] == "PodScheduled" for each in conditions):
+            return None
+        uid = pod["metadata"]["uid"]
+        running = (
+            each
+            for each in self._cache.pods_on(node["metadata"]["name"])
+            if each["metadata"]["uid"] != uid and each["status"].get("startTime") and not is_finished(each)
+        )
+        return misfit(pod, node, running)
+
     def _take_step(self, step: podlife.Step, pod: RawObject, machine: Machine, now: float) -> Result:
         metadata = pod["metadata"]
         name, namespace, uid = metadata["name"], metadata["namespace"], metadata["uid"]
@@ -96,6 +112,8 @@ class PodAgents:
         elif step.action is podlife.Action.CRASH:
             text = "Back-off restarting failed container"
             self._recorder.record(kinds.POD, pod, WARNING, "BackOff", text)
+        elif step.action is podlife.Action.EXPIRE:
+            self._recorder.record(kinds.POD, pod, NORMAL, podstatus.OVERDUE, podstatus.OVERDUE_TEXT)
         return DONE
 
     def _report(self, pod: RawObject, status: Mapping[str, Any]) -> None:
@@ -112,6 +130,10 @@ class PodAgents:
 
     def _status(self, step: podlife.Step, pod: RawObject, machine: Machine, now: float) -> dict[str, Any]:
         if step.action is podlife.Action.CREATE:
+            refusal = self._refusal(pod)
+            if refusal is not None:
+                self._recorder.record(kinds.POD, pod, WARNING, refusal[0], refusal[1])
+                return podstatus.rejected(refusal, now)
             return podstatus.creating(pod, address_of(machine), now)
         if step.action is podlife.Action.RUN:
             return podstatus.running(pod, self._address(pod, machine), now)
@@ -119,6 +141,8 @@ class PodAgents:
             return podstatus.ready(pod, now)
         if step.action is podlife.Action.CRASH:
             return podstatus.crashed(pod, now)
+        if step.action is podlife.Action.EXPIRE:
+            return podstatus.expired(pod, now)
         return podstatus.finished(pod, now)
 
     def _address(self, pod: RawObject, machine: Machine) -> str:

@@ -51,6 +51,7 @@ class Action(enum.Enum):
     READY = "ready"
     CRASH = "crash"
     FINISH = "finish"
+    EXPIRE = "expire"
     END = "end"
 
 
@@ -72,13 +73,25 @@ def next_step(pod: RawObject, salt: int) -> Step | None:
     started = status.get("startTime")
     if not started:
         return Step(Action.CREATE, 0.0)
-    if status.get("phase") == "Pending":
-        return Step(Action.RUN, parse_time(started) + _delay(pod, salt, START_S))
-    crashed_at = _crashed_at(status)
-    if crashed_at is not None:
-        return Step(Action.RUN, crashed_at + _restart_delay(status))
-    steps = [*_exit(pod, status), *_readiness(pod, status)]
+    steps = [*_progress(pod, status, salt), *_deadline(pod, status)]
     return min(steps, key=lambda step: step.at) if steps else None
+
+
+def _progress(pod: RawObject, status: RawObject, salt: int) -> Iterable[Step]:
+    crashed_at = _crashed_at(status)
+    if status.get("phase") == "Pending":
+        yield Step(Action.RUN, parse_time(status["startTime"]) + _delay(pod, salt, START_S))
+    elif crashed_at is not None:
+        yield Step(Action.RUN, crashed_at + _restart_delay(status))
+    else:
+        yield from _exit(pod, status)
+        yield from _readiness(pod, status)
+
+
+def _deadline(pod: RawObject, status: RawObject) -> Iterable[Step]:
+    seconds = pod["spec"].get("activeDeadlineSeconds")
+    if seconds is not None:
+        yield Step(Action.EXPIRE, parse_time(status["startTime"]) + float(seconds))
 
 
 def _end(pod: RawObject, salt: int) -> Step | None:
@@ -88,7 +101,20 @@ def _end(pod: RawObject, salt: int) -> Step | None:
         return None  # it has ended, and a finalizer holds what is left of it
     asked = parse_time(metadata["deletionTimestamp"]) - grace
     given = _amount(pod, STOP_SECONDS)
-    return Step(Action.END, asked + min(grace, _delay(pod, salt, STOP_S) if given is None else given))
+    stops = _farewell(pod) + (_delay(pod, salt, STOP_S) if given is None else given)
+    return Step(Action.END, asked + min(grace, stops))
+
+
+def _farewell(pod: RawObject) -> float:
+    """Seconds that the containers' preStop hooks take, side by side, before anyone is asked to stop."""
+    return max((_hook_seconds(container) for container in pod["spec"]["containers"]), default=0.0)
+
+
+def _hook_seconds(container: RawObject) -> float:
+    hook = (container.get("lifecycle") or {}).get("preStop") or {}
+    if "sleep" in hook:
+        return float(hook["sleep"].get("seconds") or 0)
+    return _sleep_seconds((hook.get("exec") or {}).get("command") or ()) or 0.0
 
 
 def _exit(pod: RawObject, status: RawObject) -> Iterable[Step]:
@@ -173,8 +199,13 @@ def _run_seconds(pod: RawObject) -> float:
     if given is not None:
         return given
     for container in pod["spec"]["containers"]:
-        words = " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
-        found = _SLEEP.search(words)
-        if found:
-            return float(found[1]) * _UNITS[found[2] or ""]
+        seconds = _sleep_seconds((*(container.get("command") or ()), *(container.get("args") or ())))
+        if seconds is not None:
+            return seconds
     return DEFAULT_RUN_S
+
+
+def _sleep_seconds(words: Iterable[str]) -> float | None:
+    """How long a command sleeps; None when it does not say so."""
+    found = _SLEEP.search(" ".join(words))
+    return float(found[1]) * _UNITS[found[2] or ""] if found else None

@@ -8,8 +8,10 @@ from karpy.clock import format_time
 from karpy.kube.client import RawObject
 from karpy.sim.podlife import CRASHED, exit_code, ready_delay, running_since
 
-__all__ = ["crashed", "creating", "finished", "ready", "running", "stopped"]
+__all__ = ["crashed", "creating", "expired", "finished", "ready", "rejected", "running", "stopped"]
 
+OVERDUE = "DeadlineExceeded"
+OVERDUE_TEXT = "Pod was active on the node longer than the specified deadline"
 _TERMINATED_CODE = 143
 _KILLED_CODE = 137
 
@@ -28,6 +30,12 @@ def creating(pod: RawObject, host: str, now: float) -> dict[str, Any]:
         ],
         "containerStatuses": [_container(pod, each, waiting, ready=False) for each in pod["spec"]["containers"]],
     }
+
+
+def rejected(why: tuple[str, str], now: float) -> dict[str, Any]:
+    """When the kubelet does not take the pod in."""
+    reason, message = why
+    return {"phase": "Failed", "reason": reason, "message": message, "startTime": format_time(now)}
 
 
 def running(pod: RawObject, address: str, now: float) -> dict[str, Any]:
@@ -74,6 +82,11 @@ def finished(pod: RawObject, now: float) -> dict[str, Any]:
     """When all containers have ended for good."""
     code = exit_code(pod)
     return _terminal(pod, code, "Error" if code else "Completed", now)
+
+
+def expired(pod: RawObject, now: float) -> dict[str, Any]:
+    """When the pod was stopped because it had been active for longer than it may be."""
+    return {**_terminal(pod, _KILLED_CODE, "Error", now), "reason": OVERDUE, "message": OVERDUE_TEXT}
 
 
 def stopped(pod: RawObject, now: float, *, killed: bool) -> dict[str, Any]:

@@ -28,6 +28,9 @@ from karpy.sim.trace import Call
 __all__ = ["AFTER_CALLS", "BEFORE_CALLS", "SAMPLED", "Violation", "Witness"]
 
 SAMPLE_S = 15.0
+LONGEST_REST_S = 240.0
+LONGEST_DOUBT_S = 60.0
+"""Between two looks at a cluster in which nothing is written, and at one where something may turn out wrong."""
 
 SAMPLED: Sequence[Callable[[Facts], Findings]] = (
     instances_have_claims,
@@ -62,13 +65,28 @@ class Witness:
     def __init__(self, api: ApiServer, cloud: SimCloud, boundary: Boundary, processes: Sequence[Process]) -> None:
         self.facts = Facts(api, cloud, boundary, processes)
         self.violations: dict[tuple[str, str], Violation] = {}
+        self._rest_s = SAMPLE_S
+        self._wake: Callable[[float], None] = lambda _after_s: None
         boundary.guards.append(self._before)
         boundary.watchers.append(self._after)
 
     def reconcile(self, request: Request) -> Result:
         del request
+        before = self.facts.last_written[0]
         self.check()
-        return Result(SAMPLE_S)
+        most_s = LONGEST_DOUBT_S if self.facts.is_in_doubt else LONGEST_REST_S
+        self._rest_s = min(2 * self._rest_s, most_s) if self.facts.last_written[0] == before else SAMPLE_S
+        return Result(self._rest_s)
+
+    def wake_by(self, wake: Callable[[float], None]) -> None:
+        """Have ``wake`` called with the seconds in which to look again, when something is written after a rest."""
+        self._wake = wake
+        self.facts.api.on_write(self._stir)
+
+    def _stir(self) -> None:
+        if self._rest_s > SAMPLE_S:
+            self._rest_s = SAMPLE_S
+            self._wake(SAMPLE_S)
 
     def check(self) -> tuple[Violation, ...]:
         """Look at everything now; returns all that was ever found, in order."""

@@ -27,6 +27,7 @@ from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.expiry import EventExpiry
 from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.generic import GenericModel
+from karpy.sim.litter import rarely_collected
 from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.pacing import run_paced
@@ -36,6 +37,8 @@ from karpy.sim.weather import Weather
 from karpy.sim.witness import Violation, Witness
 
 __all__ = ["Autoscaler", "World"]
+
+_SERVERS_OWN = frozenset({"creationTimestamp", "generation", "resourceVersion", "uid"})
 
 
 class World:
@@ -68,7 +71,7 @@ class World:
         self.clock = VirtualClock(start)
         self.loads = Loads(self.clock)
         self.api = ApiServer(self.clock, seed, rbac=rbac, features=LIVING if actors else BARE)
-        self.loop = Loop(self.api, self.clock, seed)
+        self.loop = Loop(self.api, self.clock, seed, news=lambda: self.api.store.revision)
         self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)
@@ -138,9 +141,10 @@ class World:
     def witness(self) -> Witness:
         """Who watches over the invariants from now on; there is none before it is asked for, or a process started."""
         if self._witness is None:
-            self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
-            self.loop.add(self._witness)
-            self.loop.wake(self._witness, Request())
+            witness = self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
+            self.loop.add(witness)
+            self.loop.wake(witness, Request())
+            witness.wake_by(lambda after_s: self.loop.wake(witness, Request(), after_s))
         return self._witness
 
     def check(self) -> tuple[Violation, ...]:
@@ -150,7 +154,7 @@ class World:
     # What happens in it
 
     def apply(self, objects: Iterable[RawObject]) -> list[RawObject]:
-        """Create each object, or merge it into the one of its name; in order.
+        """Create each object, or merge it into the one of its name; in order. What the server decides itself is left to it.
 
         Raises:
             InvalidObject: the kind is not known here.
@@ -160,7 +164,8 @@ class World:
 
     def _apply(self, obj: RawObject) -> RawObject:
         kind = self.kind_of(obj)
-        metadata = obj["metadata"]
+        metadata = {key: value for key, value in obj["metadata"].items() if key not in _SERVERS_OWN}
+        obj = {**obj, "metadata": metadata}
         name, namespace = metadata.get("name"), metadata.get("namespace", "default" if kind.namespaced else "")
         if name:
             try:
@@ -188,7 +193,8 @@ class World:
 
     def run(self, seconds: float) -> None:
         """Let so much time pass."""
-        self.loop.run(self.clock.now() + seconds)
+        with rarely_collected():
+            self.loop.run(self.clock.now() + seconds)
 
     def run_until(self, predicate: Callable[[], bool], timeout_s: float = 3600.0) -> bool:
         """Let time pass until ``predicate`` holds; False when it does not hold in time.
@@ -196,15 +202,16 @@ class World:
         It is asked after every instant at which anything happened.
         """
         deadline = self.clock.now() + timeout_s
-        while True:
-            self.loop.run_ready()
-            if predicate():
-                return True
-            at = self.loop.next_time()
-            if at is None or at > deadline:
-                self.loop.run(deadline)
-                return predicate()
-            self.clock.set(max(at, self.clock.now()))
+        with rarely_collected():
+            while True:
+                self.loop.run_ready()
+                if predicate():
+                    return True
+                at = self.loop.next_time()
+                if at is None or at > deadline:
+                    self.loop.run(deadline)
+                    return predicate()
+                self.clock.set(max(at, self.clock.now()))
 
     def settle(self, for_s: float = 60.0, timeout_s: float = 3600.0) -> bool:
         """Let time pass until nothing was written for ``for_s`` seconds; False when it does not come to rest in time."""

@@ -82,7 +82,7 @@ def world_of(
     begins = {} if start is None else {"start": start}
     world = World(seed, timing=QUICK, weather=weather, faults=Faults.parse(faults), **begins)
     world.start(program, "it", replicas=replicas)
-    has_pool = any(obj["kind"] == "NodePool" for obj in objects)
+    has_pool = any(obj["kind"] in ("NodePool", "Provisioner") for obj in objects)
     world.apply([NODE_CLASS_OBJECT, *([] if has_pool else [pool()]), *map(dict, objects)])
     return world
 

@@ -10,8 +10,9 @@ import pytest
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.provider import RawNodeClass
-from karpy.controllers.base import DONE, Request, Result, Source, singleton
+from karpy.controllers.base import DONE, Request, Result, Source, by_name, singleton
 from karpy.controllers.disruption import Disruption, _UnderWay
+from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.controllers.provisioning import Provisioner
 from karpy.objects import kinds
 from karpy.objects.nodepool import NodePool
@@ -86,6 +87,34 @@ def test_r02_a_pod_that_fits_on_no_machine_as_promised_brings_few_of_them(less: 
     assert world.check() == ()
 
 
+class Marks:
+    """An agent of somebody else that puts a taint on every node as soon as it is ready for pods."""
+
+    name = "marks"
+    sources: Sequence[Source] = (Source(kinds.NODE, by_name),)
+
+    def __init__(self, world: World) -> None:
+        self.kube = world.api
+
+    def reconcile(self, request: Request) -> Result:
+        for node in self.kube.list(kinds.NODE, field_selector=f"metadata.name={request.name}").items:
+            taints = node["spec"].get("taints", [])
+            if "karpenter.sh/initialized" in node["metadata"]["labels"] and all(t["key"] != "mine" for t in taints):
+                marked = [*taints, {"key": "mine", "effect": "NoSchedule"}]
+                self.kube.patch(kinds.NODE, request.name, {"spec": {"taints": marked}})
+        return DONE
+
+
+def test_r02_a_pod_that_runs_on_no_machine_for_a_reason_unknown_to_karpy_waits_longer_and_longer() -> None:
+    world = world_of(karpy, app(replicas=1))
+    world.add(Marks(world))
+    world.run(3 * HOUR)
+    assert 3 <= launches(world) <= 12
+    told = [event["message"] for event in world.api.list(kinds.EVENT).items]
+    assert any("machines came up for it and it runs on none of them" in message for message in told)
+    assert broken(world) <= {"pods_run"}
+
+
 def test_r02_a_controller_that_launches_whenever_a_pod_waits_is_caught() -> None:
     weather = Weather(troubles=(Trouble("less-memory", share=1.0, by=0.1),))
     world = world_of(eager, app(replicas=1, memory="7930Mi"), weather=weather)
@@ -130,6 +159,29 @@ def test_r04_a_hundred_pods_at_once_do_not_overshoot_the_limit(faults: str) -> N
     assert world.check() == ()
 
 
+def shrinking() -> World:
+    """A machine that fills its pool's limit becomes too large for its pods, and is to be replaced by a smaller one."""
+    world = world_of(karpy, pool(limits={"cpu": "4"}), app("web", replicas=3, cpu="1"))
+    world.run(MINUTE)
+    scale(world, "web", 1)
+    return world
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_r04_a_replacement_that_a_dead_process_left_behind_does_not_overshoot(after: bool) -> None:
+    """The next life knows nothing of the node that was to go: it stays, and there is no room for both."""
+    probe = shrinking()
+    probe.run(5 * MINUTE)
+    creates = [call.number for call in probe.trace if call.is_of_cloud and call.verb == "create"]
+    assert len(creates) == 2
+    world = shrinking()
+    world.crash_at(creates[1], after=after)
+    world.run(20 * MINUTE)
+    assert world.processes[0].lives == 2
+    assert running(world) == 1
+    assert world.check() == ()
+
+
 class Unlimited(Provisioner):
     """Plans as if pools had no limits."""
 
@@ -138,10 +190,18 @@ class Unlimited(Provisioner):
         super()._provision(attrs.evolve(taken, pools=free))
 
 
+class LaunchesAll(NodeClaimLifecycle):
+    """Does not look at limits when it launches, either."""
+
+    def _within_limits(self, _claim: Any, _pool: Any, found: Any) -> Any:
+        return found
+
+
 def unlimited(surroundings: Surroundings) -> Operator:
     operator = karpy(surroundings)
+    heedless = {Provisioner: Unlimited, NodeClaimLifecycle: LaunchesAll}
     operator.controllers = tuple(
-        Unlimited(each._shared) if isinstance(each, Provisioner) else each for each in operator.controllers
+        heedless[type(each)](each._shared) if type(each) in heedless else each for each in operator.controllers
     )
     return operator
 
@@ -395,10 +455,11 @@ def test_r43_a_rollout_brings_few_nodes_for_a_short_time_and_disturbs_nobody_els
 
 
 class Sweeper(Chaser):
-    """Takes a node away whenever there are more than before."""
+    """Takes nodes away whenever there are more than before, the oldest first."""
 
     def reconcile(self, request: Request) -> Result:
-        found = sorted(claim["metadata"]["name"] for claim in self.kube.list(kinds.NODE_CLAIM).items)
+        metas = [claim["metadata"] for claim in self.kube.list(kinds.NODE_CLAIM).items]
+        found = [meta["name"] for meta in sorted(metas, key=lambda meta: (meta["creationTimestamp"], meta["name"]))]
         settled = self.clock.now() - self.began > 15 * MINUTE
         if settled and self.turn and len(found) > self.turn:
             self.kube.delete(kinds.NODE_CLAIM, found[0])

@@ -1,4 +1,4 @@
-"""``make soak``: every scenario with many seeds, each twice, and what must hold at the end of each run.
+"""The other half of ``make soak``: every scenario with some seeds, each twice, and what must hold at the end of each run.
 
 - The script reaches its end, every pod ran, and none is left waiting.
 - No node and no machine is left behind: what was launched was terminated.

@@ -9,11 +9,13 @@ import msgspec
 
 from karpy.errors import KubeError
 from karpy.sim.api import fields, status
-from karpy.sim.api.fields import BuiltinShape, FieldTree, SchemaShape, Shape
+from karpy.sim.api.fields import FieldTree
 from karpy.sim.api.lastapplied import KUBECTL, last_applied, with_last_applied
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.resources import Resource, ResourceVersion
+from karpy.sim.api.shapes import BuiltinShape, SchemaShape, Shape
 from karpy.sim.api.status import Cause
+from karpy.sim.api.zeros import ZERO
 
 __all__ = ["SERVER", "merge_applied", "track_update"]
 
@@ -34,39 +36,6 @@ _UNOWNED_META = (
     "managedFields",
     "selfLink",
 )
-_TEMPLATE: Body = {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}}
-_NO_EVENT: Body = {
-    "involvedObject": {},
-    "source": {},
-    "firstTimestamp": None,
-    "lastTimestamp": None,
-    "eventTime": None,
-    "reportingComponent": "",
-    "reportingInstance": "",
-}
-_ZERO: Mapping[str, Body] = {
-    "Pod": {"spec": {"containers": None}},
-    "Node": {"spec": {}},
-    "Service": {"spec": {}, "status": {}},
-    "Namespace": {"spec": {}},
-    "PersistentVolumeClaim": {"spec": {"resources": {}}},
-    "PersistentVolume": {"spec": {}},
-    "Deployment": {"spec": {"selector": None, "template": _TEMPLATE, "strategy": {}}},
-    "ReplicaSet": {"spec": {"selector": None, "template": _TEMPLATE}},
-    "StatefulSet": {"spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}}},
-    "DaemonSet": {"spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}}},
-    "Job": {"spec": {"template": _TEMPLATE}},
-    "CronJob": {"spec": {"jobTemplate": {"metadata": {"creationTimestamp": None}, "spec": {"template": _TEMPLATE}}}},
-    "PodDisruptionBudget": {"spec": {}},
-    "Lease": {"spec": {}},
-    "CSINode": {"spec": {"drivers": None}},
-    "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": {}}},
-    "ResourceQuota": {"spec": {}},
-    "LimitRange": {"spec": {"limits": None}},
-    "Event": _NO_EVENT,
-    "CustomResourceDefinition": {"spec": {"names": {}}},
-}
-"""What a new object of the kind holds before anyone has set anything: fields that are always written out."""
 
 
 def _shape(version: ResourceVersion) -> Shape:
@@ -119,7 +88,7 @@ def track_update(
     if old is not None and not old["metadata"].get("managedFields"):
         return _with_entries(new, _readable(new))
     shape = _shape(version)
-    before = _owned_part(old, version, subresource) if old is not None else _ZERO.get(resource.kind, {})
+    before = _owned_part(old, version, subresource) if old is not None else ZERO.get(resource.kind, {})
     after = _owned_part(new, version, subresource)
     changed = _cleaned(fields.changed_fields(before, {**after, **_filler(before, after)}, shape) or {})
     api_version = resource.api_version(version.name)
@@ -228,11 +197,11 @@ def merge_applied(
     entries = _entries(live) or _before_first_apply(resource, version, live)
     others = [e for e in entries if not _same_writer(e, options.manager, "Apply", api_version, subresource)]
     previous = next((e for e in entries if e not in others), None)
-    if live is not None:
-        by_client = _set_by_client(live, version, subresource) if options.manager == KUBECTL else frozenset()
-        others = _settle_conflicts(live, wanted, mine, others, shape, by_client, force=options.force)
     base: Body = live if live is not None else applied
     merged = fields.merge_values(base, wanted, shape)
+    if live is not None:
+        by_client = _set_by_client(live, version, subresource) if options.manager == KUBECTL else frozenset()
+        others = _settle_conflicts(live, merged, mine, others, shape, by_client, force=options.force)
     if previous is not None:
         given_up = fields.subtract(previous.get("fieldsV1") or {}, mine)
         for entry in others:
@@ -264,7 +233,7 @@ def _before_first_apply(resource: Resource, version: ResourceVersion, live: Body
     """Ownership of what an untracked object held before anyone applied it."""
     if live is None:
         return []
-    zero = _ZERO.get(resource.kind, {})
+    zero = ZERO.get(resource.kind, {})
     part = _owned_part(live, version, "")
     tree = _cleaned(fields.changed_fields(zero, {**part, **_filler(zero, part)}, _shape(version)) or {})
     if not tree:
@@ -279,7 +248,7 @@ def _without_empty(tree: FieldTree) -> FieldTree:
 
 def _settle_conflicts(
     live: Body,
-    wanted: Body,
+    merged: Body,
     mine: FieldTree,
     others: Sequence[Object],
     shape: Shape,
@@ -287,7 +256,7 @@ def _settle_conflicts(
     *,
     force: bool,
 ) -> list[Object]:
-    """The other managers' entries after the claim of ``mine``; a field with another value is a conflict, unless it yields."""
+    """The other managers' entries after the claim of ``mine``; a field that would change is a conflict, unless it yields."""
     causes: list[tuple[Object, str]] = []
     settled: list[Object] = []
     for entry in others:
@@ -296,9 +265,9 @@ def _settle_conflicts(
         for path in fields.paths_of(fields.intersection(mine, tree)):
             if path[-1] == fields.SELF:
                 continue
-            _, asked = fields.value_at(wanted, path, shape)
+            _, becomes = fields.value_at(merged, path, shape)
             there, found = fields.value_at(live, path, shape)
-            if not there or asked != found:
+            if not there or becomes != found:
                 contested.append(path)
         causes += [(entry, _shown(path)) for path in contested if path not in yielding]
         lost = _tree_of(contested)

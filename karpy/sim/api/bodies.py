@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from karpy.sim.api import status
+from karpy.sim.api.gotext import go_kind
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.requests import Request, Target
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.status import Cause
 
-__all__ = ["CREATED_BY_PUT", "check_applied", "check_kind", "check_place", "refuse_foreign"]
+__all__ = ["CREATED_BY_PUT", "check_applied", "check_kind", "check_part", "check_place"]
 
 Body = Mapping[str, Any]
 
@@ -40,7 +43,7 @@ def check_kind(registry: Registry, resource: Resource, version: ResourceVersion,
     if resource.custom:
         _check_custom(resource, version, body, request)
     elif kind is not None and (kind != resource.kind or sent not in (None, wanted)):
-        refuse_foreign(registry, resource, str(kind), wanted if sent is None else str(sent))
+        _refuse_foreign(registry, resource, str(kind), wanted if sent is None else str(sent))
     if sent not in (None, wanted):
         raise status.bad_request(
             f"the API version in the data ({sent}) does not match the expected API version ({wanted})"
@@ -59,7 +62,7 @@ def _check_custom(resource: Resource, version: ResourceVersion, body: Body, requ
         raise status.invalid(resource, (body.get("metadata") or {}).get("name", ""), [cause])
 
 
-def refuse_foreign(registry: Registry, resource: Resource, kind: str, api_version: str) -> None:
+def _refuse_foreign(registry: Registry, resource: Resource, kind: str, api_version: str) -> None:
     """Refuse an object that Go could not even read as the kind asked for; other versions of that kind are told by the caller."""
     group, _, version = api_version.rpartition("/")
     known = registry.by_kind(group, kind)
@@ -71,6 +74,20 @@ def refuse_foreign(registry: Registry, resource: Resource, kind: str, api_versio
         inner = resource.group.partition(".")[0] or "core"
         why = f"converting ({version}.{kind}) to ({inner}.{resource.kind}): unknown conversion"
     raise status.bad_request(f'{kind} in version "{version}" cannot be handled as a {resource.kind}: {why}')
+
+
+def check_part(registry: Registry, resource: Resource, body: Any, kind: str, group: str, request: Request) -> None:
+    """Refuse a body that is no ``kind``, which a part of a resource's objects (their scale, an eviction) takes.
+
+    Raises:
+        KubeError: 400.
+    """
+    if not isinstance(body, Mapping):
+        raise request.unrecognized(kind, f"json: cannot unmarshal {go_kind(body)} into Go value")
+    sent = body.get("kind") or kind
+    if sent != kind:
+        wanted = attrs.evolve(resource, kind=kind, group=group)
+        _refuse_foreign(registry, wanted, str(sent), str(body.get("apiVersion") or "v1"))
 
 
 def check_place(target: Target, meta: Body) -> None:

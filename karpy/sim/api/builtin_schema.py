@@ -19,6 +19,7 @@ __all__ = [
     "described",
     "field_text",
     "model_of",
+    "object_meta",
     "openapi_schemas",
     "structural_schema",
 ]
@@ -184,6 +185,11 @@ def structural_schema(group: str, version: str, kind: str) -> Schema | None:
     """The fields of a kind as a structural schema, for telling unknown ones; None when they are not known."""
     model = model_of(group, version, kind)
     return _fields(model.__name__) if model is not None else None
+
+
+def object_meta() -> Schema:
+    """The fields of metadata as a structural schema."""
+    return _fields("V1ObjectMeta")
 
 
 @functools.cache

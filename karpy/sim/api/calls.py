@@ -13,17 +13,18 @@ from karpy.sim.api import newevents, status
 from karpy.sim.api.access import Action
 from karpy.sim.api.answers import JSON, Answer, shown
 from karpy.sim.api.apply import track_update
-from karpy.sim.api.bodies import CREATED_BY_PUT, check_applied, check_kind, check_place
-from karpy.sim.api.deletion import check_propagation
+from karpy.sim.api.bodies import CREATED_BY_PUT, check_applied, check_kind, check_part, check_place
+from karpy.sim.api.decoding import metadata_of
+from karpy.sim.api.deleting import check_propagation
 from karpy.sim.api.identity import Identity
 from karpy.sim.api.listing import WatchStream, check_future, list_records, open_watch, select
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.podcalls import added_binding, pod_part
 from karpy.sim.api.queries import flag
+from karpy.sim.api.records import Record
 from karpy.sim.api.requests import Request, Target, parse_accept
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.reviews import review
-from karpy.sim.api.store import Record
 from karpy.sim.api.tables import scale_table
 from karpy.sim.api.tokens import Tokens
 from karpy.sim.api.views import View
@@ -114,6 +115,7 @@ class Call:
         body = self.request.decoded(self.resource.kind, custom=self.resource.custom)
         if not isinstance(body, Mapping):
             raise self.request.unrecognized(self.resource.kind, _NO_OBJECT)
+        metadata_of(self.face, self.version, body)
         check_kind(self.server.registry, self.face, self.version, body, self.request)
         return body if self.face is self.resource else self._core_event(body)
 
@@ -174,6 +176,7 @@ class Call:
         if self.face is not self.resource:
             body = newevents.as_core(body)
         if patch_type is PatchType.APPLY:
+            metadata_of(self.face, self.version, body)
             check_applied(self.face, self.version, body, self.target)
         existed = self._exists()
         if patch_type is PatchType.APPLY and not existed:
@@ -228,17 +231,18 @@ class Call:
 
     def _scale(self) -> Answer:
         at = (self.resource, self.version, self.target.name, self.target.namespace)
-        subresources = self.server.subresources
         match self.request.method:
             case "GET":
-                scale = subresources.scale(*at)
+                scale = self.server.scales.scale(*at)
                 as_table = self._view.is_table and not self.resource.custom
                 return shown(scale_table(scale, self.server.clock.now()) if as_table else scale)
-            case "PUT":
-                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), None, self.options()))
-            case "PATCH":
-                kind = self.request.patch_type
-                return shown(subresources.write_scale(*at, self.request.decoded("Scale"), kind, self.options()))
+            case "PUT" | "PATCH" as method:
+                kind = self.request.patch_type if method == "PATCH" else None
+                body = self.request.decoded("Scale") if kind is None else self.request.decoded_patch()
+                if kind is None:
+                    check_part(self.server.registry, self.resource, body, "Scale", "autoscaling", self.request)
+                    check_place(self.target, {"name": self.target.name, **(body.get("metadata") or {})})
+                return shown(self.server.scales.write_scale(*at, body, kind, self.options()))
         raise status.method_not_allowed()
 
     def _token(self) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.schema import apply_defaults, prune
-from karpy.sim.api.store import Record
 
 __all__ = ["as_stored", "as_version"]
 

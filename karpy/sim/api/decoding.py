@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,14 +16,15 @@ from karpy.errors import KubeError
 from karpy.objects.misplaced import misplaced
 from karpy.sim.api import schema as schemas
 from karpy.sim.api import status
-from karpy.sim.api.builtin_schema import QUANTITY_FIELD, structural_schema
+from karpy.sim.api.builtin_schema import QUANTITY_FIELD, object_meta, structural_schema
+from karpy.sim.api.gotext import base64_problem, go_kind
+from karpy.sim.api.nulls import without_nulls
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.poddefaults import canonical_quantity
 from karpy.sim.api.resources import Resource, ResourceVersion
 
-__all__ = ["complain", "decoded"]
+__all__ = ["bad_patch", "complain", "decoded", "metadata_of"]
 
-_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -55,17 +55,42 @@ def complain(
         return
     why = f"strict decoding error: {', '.join(complaints)}"
     if patching:
-        raise _bad_patch(obj, why)
+        raise bad_patch(obj, why)
     raise status.bad_request(
         f'{resource.kind} in version "{version.name}" cannot be handled as a {resource.kind}: {why}'
     )
 
 
-def _bad_patch(obj: Mapping[str, Any], why: str) -> KubeError:
+def bad_patch(obj: Mapping[str, Any], why: str) -> KubeError:
+    """422: the object that a patch makes cannot be read."""
     shown = _encode(_encode(obj).decode()).decode()
     message = f"Invalid value: {shown}: {why}"
     cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
     return KubeError(f' "" is invalid: patch: {message}', code=422, reason="Invalid", details={"causes": [cause]})
+
+
+def metadata_of(
+    resource: Resource, version: ResourceVersion, obj: Mapping[str, Any], *, patching: bool = False
+) -> Mapping[str, Any]:
+    """The metadata of an object that was sent; nulls are read as Go reads them.
+
+    Raises:
+        KubeError: 400 (422 for a patch), something in it has the wrong type.
+    """
+    meta = obj.get("metadata") or {}
+    if isinstance(meta, Mapping):
+        wrong = _wrong_type(meta, object_meta(), "ObjectMeta", "metadata")
+    else:
+        of = f"{resource.kind}.metadata of type v1.ObjectMeta"
+        wrong = f"json: cannot unmarshal {go_kind(meta)} into Go struct field {of}"
+    if wrong:
+        if patching:
+            raise bad_patch(obj, wrong)
+        raise status.bad_request(
+            f'{resource.kind} in version "{version.name}" cannot be handled as a {resource.kind}: {wrong}'
+        )
+    found: Mapping[str, Any] = without_nulls(meta, object_meta())
+    return found
 
 
 def decoded(
@@ -79,19 +104,20 @@ def decoded(
     known = structural_schema(resource.group, version.name, resource.kind)
     if known is None:
         return dict(obj)
+    obj = without_nulls(obj, known)
     _check_quantities(resource.kind, obj, known)
-    wrong = _wrong_type(obj, known, "", "") or _wrong_bytes(obj)
+    wrong = _wrong_type(obj, known, "", "") or _wrong_bytes(obj) or _wrong_schemas(resource, obj)
     if wrong:
         if patching:
-            raise _bad_patch(obj, wrong)
+            raise bad_patch(obj, wrong)
         raise status.bad_request(
             f'{resource.kind} in version "{version.name}" cannot be handled as a {resource.kind}: {wrong}'
         )
     unknown: list[str] = []
-    pruned = schemas.prune(obj, known, unknown)
+    pruned = dict(schemas.prune(obj, known, unknown))
     if unknown and options.field_validation != "Ignore":
         complain(resource, version, known, obj, unknown, options, patching=patching)
-    return dict(pruned)
+    return pruned
 
 
 _GO_TYPES = {"integer": "int32", "string": "string", "boolean": "bool", "number": "float64"}
@@ -160,9 +186,32 @@ def _wrong_bytes(obj: Mapping[str, Any]) -> str:
         try:
             base64.b64decode(plain, validate=True)
         except binascii.Error:
-            bad = _NOT_BASE64.search(plain.rstrip("="))
-            return f"illegal base64 data at input byte {bad.start() if bad else len(plain) - len(plain) % 4}"
+            return base64_problem(plain)
     return ""
+
+
+def _wrong_schemas(resource: Resource, obj: Mapping[str, Any]) -> str:
+    """What Go says of the first thing in a definition's schemas that is no schema."""
+    if resource.kind != "CustomResourceDefinition":
+        return ""
+    spec = obj.get("spec") or {}
+    schemas_of = ((version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ())
+    return next((wrong for each in schemas_of if each is not None and (wrong := _wrong_schema(each))), "")
+
+
+def _wrong_schema(schema: Any) -> str:
+    if not isinstance(schema, Mapping):
+        where = "JSONSchemaProps.spec.versions.schema.openAPIV3Schema of type v1.JSONSchemaProps"
+        return f"json: cannot unmarshal {go_kind(schema)} into Go struct field {where}"
+    members = schema.get("properties")
+    if members is not None and not isinstance(members, Mapping):
+        return f"json: cannot unmarshal {go_kind(members)} into Go struct field JSONSchemaProps.properties"
+    inner = [*(members or {}).values(), *(schema[key] for key in ("items", "not") if schema.get(key) is not None)]
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        inner.append(schema["additionalProperties"])
+    for key in ("allOf", "anyOf", "oneOf"):
+        inner += schema.get(key) or ()
+    return next((wrong for each in inner if (wrong := _wrong_schema(each))), "")
 
 
 def _mismatch(found: str, schema: Mapping[str, Any], struct: str, path: str) -> str:

@@ -6,7 +6,7 @@ A function here gets the object as the client wants it and returns the one to st
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from karpy.sim.api.limits import default_limit_range
@@ -14,94 +14,19 @@ from karpy.sim.api.poddefaults import (
     canonical_quantity,
     canonical_resources,
     default_pod_spec,
-    default_template,
     quality_of_service,
 )
+from karpy.sim.api.workdefaults import Default, default_cron_job, default_job, nothing, rolling, with_spec, workload
 
 __all__ = ["INITIAL_STATUS", "default_object", "default_status", "initial_status"]
 
 Object = Mapping[str, Any]
-Default = Callable[[Object], Object]
-
-
-def _with_spec(obj: Object, defaults: Mapping[str, Any], changes: Mapping[str, Any]) -> Object:
-    spec = obj.get("spec") or {}
-    missing = {key: value for key, value in defaults.items() if spec.get(key) is None}
-    if not missing and all(spec.get(key) is value for key, value in changes.items()) and "spec" in obj:
-        return obj
-    return {**obj, "spec": {**spec, **missing, **changes}}
 
 
 def _pod(obj: Object) -> Object:
     spec = obj.get("spec") or {}
     filled = default_pod_spec(spec, "Pod", template=False)
     return obj if filled is spec else {**obj, "spec": filled}
-
-
-def _workload(kind: str, defaults: Mapping[str, Any], strategy: Callable[[Object], Mapping[str, Any]]) -> Default:
-    def default(obj: Object) -> Object:
-        spec = obj.get("spec") or {}
-        changes = dict(strategy(spec))
-        if spec.get("template") is not None:
-            changes["template"] = default_template(spec["template"], kind)
-        return _with_spec(obj, defaults, changes)
-
-    return default
-
-
-def _rolling(key: str, rolling: Mapping[str, Any]) -> Callable[[Object], Mapping[str, Any]]:
-    def strategy(spec: Object) -> Mapping[str, Any]:
-        wanted = spec.get(key) or {}
-        if wanted.get("type", "RollingUpdate") != "RollingUpdate":
-            return {}
-        given = wanted.get("rollingUpdate") or {}
-        if "type" in wanted and all(name in given for name in rolling):
-            return {}
-        return {key: {"type": "RollingUpdate", **wanted, "rollingUpdate": {**rolling, **given}}}
-
-    return strategy
-
-
-def _nothing(_spec: Object) -> Mapping[str, Any]:
-    return {}
-
-
-def _job(obj: Object) -> Object:
-    spec = obj.get("spec") or {}
-    defaults: dict[str, Any] = {
-        "backoffLimit": 6,
-        "completionMode": "NonIndexed",
-        "suspend": False,
-        "manualSelector": False,
-        "podReplacementPolicy": "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed",
-    }
-    if "completions" not in spec and "parallelism" not in spec:
-        defaults["completions"] = 1
-    if "parallelism" not in spec:
-        defaults["parallelism"] = 1
-    changes: dict[str, Any] = {}
-    if spec.get("template") is not None:
-        changes["template"] = default_template(spec["template"], "Job")
-    return _with_spec(obj, defaults, changes)
-
-
-def _cron_job(obj: Object) -> Object:
-    spec = obj.get("spec") or {}
-    defaults = {
-        "concurrencyPolicy": "Allow",
-        "suspend": False,
-        "successfulJobsHistoryLimit": 3,
-        "failedJobsHistoryLimit": 1,
-    }
-    changes: dict[str, Any] = {}
-    job = spec.get("jobTemplate")
-    if job is not None:
-        inner = dict(job.get("spec") or {})
-        if inner.get("template") is not None:
-            inner["template"] = default_template(inner["template"], "CronJob")
-        meta = {"creationTimestamp": None, **(job.get("metadata") or {})}
-        changes["jobTemplate"] = {**job, "metadata": meta, "spec": inner}
-    return _with_spec(obj, defaults, changes)
 
 
 _NODE_FACTS = (
@@ -153,7 +78,7 @@ def _service(obj: Object) -> Object:
     ports = spec.get("ports")
     if ports and any("protocol" not in port or "targetPort" not in port for port in ports):
         changes["ports"] = [{"protocol": "TCP", "targetPort": port.get("port"), **port} for port in ports]
-    return _with_spec(obj, defaults, changes)
+    return with_spec(obj, defaults, changes)
 
 
 def _claim(obj: Object) -> Object:
@@ -164,13 +89,13 @@ def _claim(obj: Object) -> Object:
         canonical = canonical_resources(requests, "PersistentVolumeClaim")
         if canonical is not requests:
             changes["resources"] = {**spec["resources"], "requests": canonical}
-    return _with_spec(obj, {"volumeMode": "Filesystem"}, changes)
+    return with_spec(obj, {"volumeMode": "Filesystem"}, changes)
 
 
 def _volume(obj: Object) -> Object:
     capacity = (obj.get("spec") or {}).get("capacity")
     changes = {"capacity": canonical_resources(capacity, "PersistentVolume")} if capacity else {}
-    return _with_spec(obj, {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}, changes)
+    return with_spec(obj, {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"}, changes)
 
 
 def _top(defaults: Mapping[str, Any]) -> Default:
@@ -211,7 +136,7 @@ def _quota(obj: Object) -> Object:
     hard = (obj.get("spec") or {}).get("hard")
     if not hard:
         return obj
-    return _with_spec(obj, {}, {"hard": {key: canonical_quantity(v, "ResourceQuota") for key, v in hard.items()}})
+    return with_spec(obj, {}, {"hard": {key: canonical_quantity(v, "ResourceQuota") for key, v in hard.items()}})
 
 
 _QUARTER = {"maxUnavailable": "25%", "maxSurge": "25%"}
@@ -225,8 +150,8 @@ _EVENT: Mapping[str, Any] = {
 }
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-_DAEMON_SET = _workload(
-    "DaemonSet", {"revisionHistoryLimit": 10}, _rolling("updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
+_DAEMON_SET = workload(
+    "DaemonSet", {"revisionHistoryLimit": 10}, rolling("updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
 )
 
 _DEFAULTS: Mapping[tuple[str, str], Default] = {
@@ -240,14 +165,14 @@ _DEFAULTS: Mapping[tuple[str, str], Default] = {
     ("", "persistentvolumes"): _volume,
     ("", "limitranges"): default_limit_range,
     ("", "resourcequotas"): _quota,
-    ("", "replicationcontrollers"): _workload("ReplicationController", {"replicas": 1}, _nothing),
-    ("apps", "deployments"): _workload(
+    ("", "replicationcontrollers"): workload("ReplicationController", {"replicas": 1}, nothing),
+    ("apps", "deployments"): workload(
         "Deployment",
         {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
-        _rolling("strategy", _QUARTER),
+        rolling("strategy", _QUARTER),
     ),
-    ("apps", "replicasets"): _workload("ReplicaSet", {"replicas": 1}, _nothing),
-    ("apps", "statefulsets"): _workload(
+    ("apps", "replicasets"): workload("ReplicaSet", {"replicas": 1}, nothing),
+    ("apps", "statefulsets"): workload(
         "StatefulSet",
         {
             "replicas": 1,
@@ -255,11 +180,11 @@ _DEFAULTS: Mapping[tuple[str, str], Default] = {
             "podManagementPolicy": "OrderedReady",
             "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
         },
-        _rolling("updateStrategy", {"partition": 0}),
+        rolling("updateStrategy", {"partition": 0}),
     ),
     ("apps", "daemonsets"): _daemon_set,
-    ("batch", "jobs"): _job,
-    ("batch", "cronjobs"): _cron_job,
+    ("batch", "jobs"): default_job,
+    ("batch", "cronjobs"): default_cron_job,
     ("scheduling.k8s.io", "priorityclasses"): _top({"preemptionPolicy": "PreemptLowerPriority"}),
     ("storage.k8s.io", "storageclasses"): _top({"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}),
 }

@@ -13,30 +13,21 @@ from typing import Any
 from karpy.clock import Clock, format_time, parse_time
 from karpy.sim.api import status
 from karpy.sim.api.crds import CLEANUP_FINALIZER
+from karpy.sim.api.deleting import FOREGROUND, ORPHAN, PODS, check_propagation, grace_of, is_finished
 from karpy.sim.api.options import DeleteOptions
+from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource
-from karpy.sim.api.status import Cause
-from karpy.sim.api.store import Collection, Record, Store
+from karpy.sim.api.store import Collection, Store
 
-__all__ = ["FOREGROUND", "ORPHAN", "Deletion", "check_propagation", "is_finished"]
+__all__ = ["Deletion"]
 
 Object = dict[str, Any]
 
-FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
-_PODS = ("", "pods")
 _NAMESPACES = ("", "namespaces")
 _DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 _IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 _BACKGROUND = DeleteOptions()
-
-
-def is_finished(obj: Mapping[str, Any]) -> bool:
-    """Whether nothing holds a deleted object any more: no finalizer, no grace, no namespace content."""
-    meta = obj["metadata"]
-    if "deletionTimestamp" not in meta or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
-        return False
-    return not (obj.get("kind") == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
+_REMEMBERED = 16_384
 
 
 class Deletion:
@@ -48,6 +39,27 @@ class Deletion:
         self._undefine = undefine
         self._removed: deque[tuple[Collection, Mapping[str, Any]]] = deque()
         self._collecting = False
+        self._late: dict[str, None] = {}
+        """The uids of what was removed last, for dependents that come after their owner has gone."""
+
+    def adopt(self, collection: Collection, record: Record) -> None:
+        """See to an object that has been written with owners: without any that can be its owner, it goes as they went.
+
+        An owner that was never there is taken for one of another cluster, and left alone.
+        """
+        references = record.object["metadata"].get("ownerReferences") or ()
+        if not references or "deletionTimestamp" in record.object["metadata"]:
+            return
+        if all(self._is_lost(reference, record) for reference in references):
+            self.delete(collection, record, _BACKGROUND)
+
+    def _is_lost(self, reference: Mapping[str, Any], dependent: Record) -> bool:
+        uid = reference.get("uid", "")
+        found = self._store.find_uid(uid)
+        if found is None:
+            return uid in self._late
+        space = found[1].object["metadata"].get("namespace", "")
+        return bool(space) and space != dependent.object["metadata"].get("namespace", "")
 
     def delete(self, collection: Collection, record: Record, options: DeleteOptions) -> Record:
         """Delete, or mark as being deleted, and answer the last or the marked state.
@@ -59,7 +71,7 @@ class Deletion:
         marked = self._marked(collection.resource, record, options)
         finished = is_finished(marked)
         # what goes at once is never seen as being deleted, except pods, whose end is always a graceful one
-        last = record.object if finished and collection.resource.key != _PODS else marked
+        last = record.object if finished and collection.resource.key != PODS else marked
         if options.dry_run:
             return Record(last, record.revision)
         if finished:
@@ -97,7 +109,7 @@ class Deletion:
             meta["finalizers"] = finalizers
         else:
             meta.pop("finalizers", None)
-        grace = _grace(resource, obj, options)
+        grace = grace_of(resource, obj, options)
         now = self._clock.now()
         if "deletionTimestamp" not in meta:
             meta["deletionTimestamp"] = format_time(now + grace)
@@ -161,6 +173,7 @@ class Deletion:
         try:
             while self._removed:
                 collection, obj = self._removed.popleft()
+                self._remember(obj["metadata"]["uid"])
                 self._owner_gone(obj["metadata"]["uid"])
                 self._unblock_owners(obj)
                 self._finish_namespace(obj["metadata"].get("namespace", ""))
@@ -168,6 +181,11 @@ class Deletion:
                     self._finish_definition(collection)
         finally:
             self._collecting = False
+
+    def _remember(self, uid: str) -> None:
+        self._late[uid] = None
+        if len(self._late) > _REMEMBERED:
+            del self._late[next(iter(self._late))]
 
     def _owner_gone(self, uid: str) -> None:
         for collection, record in self._store.dependents(uid):
@@ -269,25 +287,3 @@ class Deletion:
         record = definitions.get("", name) if definitions is not None else None
         if definitions is not None and record is not None and "deletionTimestamp" in record.object["metadata"]:
             self._drop_finalizer(definitions, record, CLEANUP_FINALIZER)
-
-
-def check_propagation(options: DeleteOptions) -> None:
-    """Raises:
-    KubeError: 422, the propagation policy is unknown.
-    """
-    if options.propagation not in ("", "Foreground", "Background", "Orphan"):
-        supported = ("Foreground", "Background", "Orphan", "nil")
-        cause = Cause.unsupported("propagationPolicy", f'"{options.propagation}"', supported)
-        raise status.invalid_options("DeleteOptions", cause)
-
-
-def _grace(resource: Resource, obj: Mapping[str, Any], options: DeleteOptions) -> int:
-    """Seconds between the mark and the end; only pods that run somewhere have any."""
-    if resource.key != _PODS:
-        return 0
-    spec = obj.get("spec") or {}
-    if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-        return 0
-    if options.grace_period_s is not None:
-        return options.grace_period_s if options.grace_period_s >= 0 else 1
-    return int(spec.get("terminationGracePeriodSeconds", 30))

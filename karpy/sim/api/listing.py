@@ -12,11 +12,14 @@ import msgspec
 from karpy.errors import KubeError
 from karpy.objects.watchevent import EventType
 from karpy.sim.api import status
+from karpy.sim.api.gotext import base64_problem
+from karpy.sim.api.parsing import parse_problem
 from karpy.sim.api.queries import check_list_options, check_watch_options, flag, integer, parse_revision
-from karpy.sim.api.requests import Request, Target, parse_problem
+from karpy.sim.api.records import Record
+from karpy.sim.api.requests import Request, Target
 from karpy.sim.api.resources import ResourceVersion
 from karpy.sim.api.selectors import field_selector, label_selector
-from karpy.sim.api.store import Collection, Record
+from karpy.sim.api.store import Collection
 from karpy.sim.api.views import View, as_seen, encode
 
 if TYPE_CHECKING:
@@ -136,7 +139,7 @@ def _start(token: str) -> tuple[tuple[str, str], int | None]:
     except msgspec.DecodeError:
         raise _no_token(parse_problem(raw.decode("latin-1"))) from None
     except ValueError:
-        raise _no_token("illegal base64 data") from None
+        raise _no_token(base64_problem(token, urlsafe=True)) from None
     if not isinstance(decoded, dict) or decoded.get("v") != "meta.k8s.io/v1":
         raise status.bad_request("invalid continue token: server does not recognize this encoded version")
     try:

@@ -1,6 +1,6 @@
-"""JSON patch (RFC 6902) and JSON merge patch (RFC 7396) on immutable JSON values.
+"""Patches: JSON patch (RFC 6902) and JSON merge patch (RFC 7396) on immutable JSON values, and which kind a resource takes.
 
-Neither changes its input: what a patch does not touch is shared between the old value and the new one.
+None changes its input: what a patch does not touch is shared between the old value and the new one.
 """
 
 from __future__ import annotations
@@ -8,9 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from karpy.kube.client import PatchType
 from karpy.sim.api import status
+from karpy.sim.api.resources import Resource
+from karpy.sim.api.strategic import strategic_merge
 
-__all__ = ["json_patch", "merge_patch"]
+__all__ = ["json_patch", "merge_patch", "patched"]
+
+Body = Mapping[str, Any]
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -134,3 +139,29 @@ def _change_item(items: list[Any], step: str, rest: Sequence[str], op: str, valu
     else:
         items[index] = value
     return items
+
+
+def patched(resource: Resource, before: Body, patch: Any, patch_type: PatchType) -> Body:
+    """``before`` after ``patch``.
+
+    Raises:
+        KubeError: 415 the resource does not take this kind of patch, 400 or 422 it cannot be applied.
+    """
+    if patch_type is PatchType.JSON:
+        if not isinstance(patch, list | tuple):
+            raise status.bad_request("a JSON patch must be a list of operations")
+        after = json_patch(before, patch)
+    elif not isinstance(patch, Mapping):
+        raise status.bad_request("the patch must be an object")
+    elif patch_type is PatchType.MERGE:
+        after = merge_patch(before, patch)
+    elif resource.custom:
+        raise status.unsupported_media_type(
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+        )
+    else:
+        after = strategic_merge(before, patch)
+    if not isinstance(after, Mapping):
+        raise status.unprocessable()
+    return after

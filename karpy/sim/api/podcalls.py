@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from karpy.errors import KubeError
 from karpy.sim.api import status
 from karpy.sim.api.answers import Answer, shown
-from karpy.sim.api.bodies import check_place, refuse_foreign
+from karpy.sim.api.bodies import check_part, check_place
 from karpy.sim.api.status import Cause
 
 if TYPE_CHECKING:
@@ -52,13 +51,9 @@ def added_binding(call: Call) -> Answer:
 def _body(call: Call, kind: str, group: str) -> Body:
     """The object that was sent, which must be of the part's kind."""
     body: Any = call.request.decoded(kind)
-    if not isinstance(body, Mapping):
-        raise call.request.unrecognized(kind, "json: cannot unmarshal array into Go value")
-    sent = body.get("kind", kind)
-    if sent != kind:
-        wanted = attrs.evolve(call.resource, kind=kind, group=group)
-        refuse_foreign(call.server.registry, wanted, sent, body.get("apiVersion") or "v1")
-    return body
+    check_part(call.server.registry, call.resource, body, kind, group, call.request)
+    found: Body = body
+    return found
 
 
 def _bind(call: Call, body: Body, name: str) -> Answer:
@@ -72,7 +67,7 @@ def _bind(call: Call, body: Body, name: str) -> Answer:
     if not target.get("name"):
         causes.append(Cause.required("target.name"))
     if causes:
-        raise KubeError(status.together(causes), code=500)
+        raise status.plain(status.together(causes))
     call.server.subresources.bind(call.resource, name, call.target.namespace, target["name"], call.options())
     return shown(status.success(code=201), 201)
 

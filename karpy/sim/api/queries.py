@@ -133,9 +133,8 @@ def parse_revision(text: str) -> int:
     Raises:
         KubeError: 500 as the real server has it, it is none.
     """
-    try:
-        return int(text or 0)
-    except ValueError:
+    if text and not text.isdecimal():
         raise KubeError(
             f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax', code=500
-        ) from None
+        )
+    return int(text or 0)

@@ -13,8 +13,9 @@ from karpy.quantity import NANO, Quantity
 from karpy.sim.api import status
 from karpy.sim.api.poddefaults import quality_of_service
 from karpy.sim.api.podresources import added, container_amounts, pod_amounts
+from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource
-from karpy.sim.api.store import Collection, Record, Store
+from karpy.sim.api.store import Collection, Store
 
 __all__ = ["QUOTAS", "Quotas"]
 
@@ -77,7 +78,7 @@ class Quotas:
         if self._counting or not namespace:
             return
         quotas = self._store.existing(QUOTAS)
-        if quotas is None or not len(quotas):
+        if quotas is None or not quotas.has_any(namespace):
             return
         self._counting = True
         try:

@@ -10,7 +10,8 @@ import attrs
 from karpy.sim.api.access import Action, Uses, allows, binds, denied
 from karpy.sim.api.aggregation import CLUSTER_ROLES, aggregate
 from karpy.sim.api.identity import Identity
-from karpy.sim.api.store import Change, Collection, Store
+from karpy.sim.api.records import Change
+from karpy.sim.api.store import Collection, Store
 
 __all__ = ["Access", "Decision", "Grant"]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,16 +12,15 @@ import yaml
 from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import protobuf, status
+from karpy.sim.api.gotext import go_kind
 from karpy.sim.api.options import DeleteOptions, WriteOptions
+from karpy.sim.api.parsing import parse_problem, summary, yaml_problem
 from karpy.sim.api.queries import check_write_options, flag, integer
 from karpy.sim.api.status import Cause
 
-__all__ = ["Accept", "Impersonated", "Request", "Target", "parse_accept", "parse_problem", "parse_target"]
+__all__ = ["Accept", "Impersonated", "Request", "Target", "parse_accept", "parse_target", "undeprecated"]
 
 _JSON, _YAML = "application/json", "application/yaml"
-_SUMMARY = 30
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-"""Brackets, and strings so that the brackets in them are passed over."""
 _OPTIONS_KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions"}
 _YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -38,6 +35,15 @@ class Target:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+
+
+def undeprecated(request: Request) -> Request:
+    """The request, with a path of the older way to watch (``/api/v1/watch/pods``) as clients write it today."""
+    parts = request.path.split("/")
+    at = {"api": 3, "apis": 4}.get(parts[1] if len(parts) > 1 else "", len(parts))
+    if at >= len(parts) - 1 or parts[at] != "watch" or request.method != "GET":
+        return request
+    return attrs.evolve(request, path="/".join(parts[:at] + parts[at + 1 :]), query={**request.query, "watch": "true"})
 
 
 def parse_target(path: str) -> Target | None:
@@ -122,7 +128,7 @@ class Request:
     def unrecognized(self, kind: str, problem: str) -> KubeError:
         """400: the body is no object of this kind."""
         return status.bad_request(
-            f"the object provided is unrecognized (must be of type {kind}): {problem} ({_summary(self.body)})"
+            f"the object provided is unrecognized (must be of type {kind}): {problem} ({summary(self.body)})"
         )
 
     def _check_media_type(self, *, custom: bool) -> None:
@@ -149,7 +155,7 @@ class Request:
         )
         if not isinstance(patch, wanted):
             raise status.bad_request(
-                f"error decoding patch: json: cannot unmarshal {_go_kind(patch)} into Go value of type {go_type}"
+                f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into Go value of type {go_type}"
             )
         return patch
 
@@ -157,10 +163,15 @@ class Request:
         try:
             found = yaml.load(self.body, Loader=_YAML_LOADER)  # noqa: S506 - both loaders are safe ones
         except (yaml.YAMLError, ValueError) as error:
-            raise status.bad_request(f"error decoding YAML: {error}") from error
+            raise status.bad_request(
+                f"error decoding YAML: error converting YAML to JSON: {yaml_problem(error)}"
+            ) from None
+        if found is None:
+            return {}
         if not isinstance(found, dict):
             raise status.bad_request(
-                f"error decoding YAML: error converting YAML to JSON: found {_go_kind(found)}, not an object"
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+                f"{go_kind(found)} into Go value of type map[string]interface {{}}"
             )
         return found
 
@@ -230,63 +241,3 @@ def _check_delete_options(sent: Mapping[str, Any], query: Mapping[str, str]) -> 
         causes.append(Cause.unsupported("dryRun", f"[]string{{{shown}}}", ("All",)))
     if causes:
         raise status.invalid_options("DeleteOptions", *causes)
-
-
-def _summary(body: bytes) -> str:
-    """The beginning of a body that could not be read: as it is when it looks like JSON, in hexadecimal otherwise."""
-    if not body:
-        return "<empty>"
-    more = " ..." if len(body) > _SUMMARY else ""
-    start = body[:_SUMMARY]
-    return (start.decode(errors="replace") if start[:1] == b"{" else start.hex()) + more
-
-
-def _go_kind(value: Any) -> str:
-    kinds = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-    return kinds.get(type(value), "null")
-
-
-_PROBLEMS = {
-    "Expecting property name": "looking for beginning of object key string",
-    "Illegal trailing comma": "looking for beginning of object key string",
-    "Expecting value": "looking for beginning of value",
-    "Expecting ':' delimiter": "after object key",
-    "Extra data": "after top-level value",
-    "Invalid control character": "in string literal",
-    "Invalid \\escape": "in string escape code",
-}
-"""How Go says what Python's parser says, by the beginning of the latter."""
-
-
-def parse_problem(text: str) -> str:
-    """What Go's parser says of a text that is no JSON."""
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        at = error.pos + len(text[error.pos :]) - len(text[error.pos :].lstrip())
-        if at >= len(text) or error.msg.startswith("Unterminated string"):
-            return "unexpected end of JSON input"
-        told = next((go for python, go in _PROBLEMS.items() if error.msg.startswith(python)), "")
-        if not told:
-            inner = "array element" if _inside_array(text[:at]) else "object key:value pair"
-            told = f"after {inner}"
-        return f"invalid character {_go_character(text[at])} {told}"
-    return "invalid character"
-
-
-def _go_character(char: str) -> str:
-    """A character in quotes, as Go prints it."""
-    if char in "'\"":
-        return {"'": r"'\''", '"': "'\"'"}[char]
-    return f"'{char}'" if char.isprintable() else f"'\\u{ord(char):04x}'"
-
-
-def _inside_array(text: str) -> bool:
-    """Whether the innermost bracket that is open at the end of ``text`` is a square one."""
-    open_brackets: list[str] = []
-    for found in _BRACKETS.finditer(text):
-        if found[0] in "[{":
-            open_brackets.append(found[0])
-        elif found[0] in "]}" and open_brackets:
-            open_brackets.pop()
-    return open_brackets[-1:] == ["["]

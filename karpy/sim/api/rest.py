@@ -17,7 +17,7 @@ from karpy.sim.api.landing import Landing
 from karpy.sim.api.listing import WatchStream
 from karpy.sim.api.metrics import Metrics
 from karpy.sim.api.negotiation import check_accept, in_form
-from karpy.sim.api.requests import Request, Target, parse_target
+from karpy.sim.api.requests import Request, Target, parse_target, undeprecated
 from karpy.sim.api.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Rest:
     def handle(self, request: Request) -> Answer | WatchStream:
         """Answer one request; never raises."""
         warnings: list[str] = []
+        request = undeprecated(request)
         target = parse_target(request.path)
         action = action_of(request, target)
         with self._server.lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from karpy.sim.api import objectrules, workrules
+from karpy.sim.api import objectrules, storagerules, workrules
 from karpy.sim.api.checks import Object
 from karpy.sim.api.podrules import check_pod
 from karpy.sim.api.status import Cause
@@ -19,8 +19,8 @@ _RULES: Mapping[tuple[str, str], Callable[[Object], Iterator[Cause]]] = {
     ("", "services"): objectrules.check_service,
     ("", "configmaps"): objectrules.check_config,
     ("", "secrets"): objectrules.check_secret,
-    ("", "persistentvolumeclaims"): objectrules.check_claim,
-    ("", "persistentvolumes"): objectrules.check_volume,
+    ("", "persistentvolumeclaims"): storagerules.check_claim,
+    ("", "persistentvolumes"): storagerules.check_volume,
     ("", "limitranges"): objectrules.check_limit_range,
     ("", "resourcequotas"): objectrules.check_quota,
     ("apps", "deployments"): workrules.check_deployment,
@@ -32,7 +32,7 @@ _RULES: Mapping[tuple[str, str], Callable[[Object], Iterator[Cause]]] = {
     ("policy", "poddisruptionbudgets"): workrules.check_budget,
     ("autoscaling", "horizontalpodautoscalers"): workrules.check_autoscaler,
     ("scheduling.k8s.io", "priorityclasses"): objectrules.check_priority_class,
-    ("storage.k8s.io", "storageclasses"): objectrules.check_storage_class,
+    ("storage.k8s.io", "storageclasses"): storagerules.check_storage_class,
     ("coordination.k8s.io", "leases"): objectrules.check_lease,
     ("node.k8s.io", "runtimeclasses"): objectrules.check_runtime_class,
     (_RBAC, "roles"): objectrules.check_role,

@@ -9,7 +9,7 @@ from typing import Any
 
 from karpy.errors import KubeError
 from karpy.sim.api import status
-from karpy.sim.api.validation import quoted, wrong_label_key
+from karpy.sim.api.validation import quoted, wrong_label_key, wrong_label_value
 
 __all__ = ["field_selector", "fields_of", "label_selector", "matches_label_selector", "selector_text"]
 
@@ -68,11 +68,13 @@ def _requirement(tokens: Sequence[str], at: int) -> tuple[Predicate, int]:
         return (lambda labels: key in labels), at + 1
     if operator in ("=", "==", "!="):
         value, after = (tokens[at + 2], at + 3) if at + 2 < len(tokens) and tokens[at + 2] != "," else ("", at + 2)
+        _check_values(key, (value,))
         return (_not_in(key, (value,)) if operator == "!=" else _equals(key, value)), after
     if operator in ("<", ">"):
         return _compare(key, operator, tokens[at + 2] if at + 2 < len(tokens) else ""), at + 3
     if operator in ("in", "notin"):
         values, after = _values(tokens, at + 2)
+        _check_values(key, values)
         return (_in(key, values) if operator == "in" else _not_in(key, values)), after
     raise _unparsable(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
 
@@ -83,9 +85,16 @@ def _check_key(key: str) -> None:
         raise _unparsable(f"key: Invalid value: {quoted(key)}: {wrong}")
 
 
+def _check_values(key: str, values: Sequence[str]) -> None:
+    for i, value in enumerate(values):
+        wrong = wrong_label_value(value)
+        if wrong:
+            raise _unparsable(f"values[{i}][{key}]: Invalid value: {quoted(value)}: {wrong}")
+
+
 def _values(tokens: Sequence[str], at: int) -> tuple[tuple[str, ...], int]:
     if at >= len(tokens) or tokens[at] != "(":
-        raise _unparsable(f"found '{tokens[at] if at < len(tokens) else ''}', expected: '('")
+        raise _unparsable(f"found '{tokens[at] if at < len(tokens) else ''}' expected: '('")
     values: list[str] = []
     at += 1
     while at < len(tokens) and tokens[at] != ")":
@@ -97,6 +106,8 @@ def _values(tokens: Sequence[str], at: int) -> tuple[tuple[str, ...], int]:
     if at == len(tokens):
         expected = "',' or ')'" if tokens[at - 1] not in ",(" else "',', ')' or identifier"
         raise _unparsable(f"found '', expected: {expected}")
+    if tokens[at - 1] == "(":
+        raise _unparsable("values: Invalid value: []string{}: for 'in', 'notin' operators, values set can't be empty")
     return tuple(values) or ("",), at + 1
 
 
@@ -136,12 +147,20 @@ def _compare(key: str, operator: str, value: str) -> Predicate:
 
 def matches_label_selector(selector: Object | None, labels: Labels) -> bool:
     """Whether a ``LabelSelector`` object selects ``labels``; None selects nothing, an empty one everything."""
+    return selector_test(selector)(labels)
+
+
+def selector_test(selector: Object | None) -> Callable[[Labels], bool]:
+    """`matches_label_selector` for those who ask about many objects."""
     if selector is None:
-        return False
-    for key, value in (selector.get("matchLabels") or {}).items():
-        if labels.get(key) != value:
-            return False
-    return all(_matches_expression(expression, labels) for expression in selector.get("matchExpressions") or ())
+        return lambda _labels: False
+    wanted = (selector.get("matchLabels") or {}).items()
+    expressions = selector.get("matchExpressions")
+    if not expressions:
+        return lambda labels: wanted <= labels.items()
+    return lambda labels: (
+        wanted <= labels.items() and all(_matches_expression(expression, labels) for expression in expressions)
+    )
 
 
 def _matches_expression(expression: Object, labels: Labels) -> bool:
@@ -256,6 +275,16 @@ def _field_test(path: str, value: str, *, wanted: bool) -> ObjectPredicate:
         steps: tuple[str, ...] = ("source", "component")
     else:
         steps = tuple(path.split("."))
+
+    if len(steps) == 2 and value and wanted:  # pods of a node, above all: asked of every pod
+        first, last = steps
+
+        def has(obj: Object) -> bool:
+            part = obj.get(first)
+            found = part.get(last) if isinstance(part, dict) else None
+            return found == value or (not isinstance(found, str) and _text(found, path) == value)
+
+        return has
 
     def test(obj: Object) -> bool:
         found: Any = obj

@@ -26,6 +26,7 @@ __all__ = [
     "no_answer_from_node",
     "no_resource",
     "not_found",
+    "plain",
     "status_object",
     "success",
     "together",
@@ -152,6 +153,11 @@ def invalid_options(kind: str, *causes: Cause) -> KubeError:
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.as_object() for cause in causes]}
     message = f'{kind}.meta.k8s.io "" is invalid: {together(causes)}'
     return KubeError(message, code=422, reason="Invalid", details=details)
+
+
+def plain(message: str) -> KubeError:
+    """500 without a reason: an error of the server's own that it hands on as it is."""
+    return KubeError(message, code=500)
 
 
 def unprocessable() -> KubeError:

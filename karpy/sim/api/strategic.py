@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from karpy.sim.api import status
+from karpy.sim.api.gotext import go_text
 from karpy.sim.api.listtypes import PATCH_SETS, patch_key
 
 __all__ = ["strategic_merge"]
@@ -16,37 +17,55 @@ __all__ = ["strategic_merge"]
 Path = tuple[str, ...]
 _DELETE_FROM = "$deleteFromPrimitiveList/"
 _SET_ORDER = "$setElementOrder/"
+_PLAIN = frozenset((str, int, float, bool))
 
 
 def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> Any:
     """``target`` with ``patch`` merged into it by the rules of the built-in kinds; neither is changed.
 
     Raises:
-        KubeError: 400, a list element lacks its merge key or a directive is unknown.
+        KubeError: 500 as the real server has it, a list element lacks its merge key or a directive is unknown;
+            400, one is malformed.
     """
     directive = patch.get("$patch")
     if directive == "replace":
         return {key: value for key, value in patch.items() if key != "$patch"}
     if directive == "delete":
         return {}
+    if directive is not None:
+        raise status.plain(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
     merged = dict(target) if isinstance(target, Mapping) else {}
     retained = patch.get("$retainKeys")
     if retained is not None:
+        if not isinstance(retained, list):
+            raise status.bad_request("invalid patch format of retainKeys")
         merged = {key: value for key, value in merged.items() if key in retained}
     for key, value in patch.items():
         if not key.startswith("$"):
             _merge_member(merged, key, value, patch.get(_SET_ORDER + key), (*path, key))
+    _follow_directives(merged, patch, path)
+    return merged
+
+
+def _follow_directives(merged: dict[str, Any], patch: Mapping[str, Any], path: Path) -> None:
+    """Do what the directives about single members say."""
     for key, value in patch.items():
+        if key.startswith(_DELETE_FROM) and not isinstance(value, list):
+            raise status.bad_request("invalid patch format of primitive list")
+        if key.startswith(_SET_ORDER) and not isinstance(value, list):
+            raise status.bad_request("invalid patch format of setElementOrder list")
         if key.startswith(_DELETE_FROM):
             _delete_values(merged, key.removeprefix(_DELETE_FROM), value)
         elif key.startswith(_SET_ORDER) and key.removeprefix(_SET_ORDER) not in patch:
             name = key.removeprefix(_SET_ORDER)
             if isinstance(merged.get(name), list):
                 merged[name] = _in_order(merged[name], merged[name], [], value, (*path, name))
-    return merged
 
 
 def _merge_member(merged: dict[str, Any], key: str, value: Any, order: Any, path: Path) -> None:
+    if value.__class__ in _PLAIN:
+        merged[key] = value
+        return
     current = merged.get(key)
     if value is None:
         merged.pop(key, None)
@@ -74,9 +93,10 @@ def _merge_list(current: Sequence[Any], patch: Sequence[Any], order: Any, path: 
         return [item for item in patch if not (isinstance(item, Mapping) and "$patch" in item)]
     merged = list(current)
     touched: list[Any] = []
+    places: list[int] = []
     for item in patch:
         if not isinstance(item, Mapping) or key not in item:
-            raise status.bad_request(f"map: {dict(item)} does not contain declared merge key: {key}")
+            raise status.plain(f"map: {go_text(item)} does not contain declared merge key: {key}")
         at = next((i for i, known in enumerate(merged) if known.get(key) == item[key]), None)
         if item.get("$patch") == "delete":
             if at is not None:
@@ -86,7 +106,10 @@ def _merge_list(current: Sequence[Any], patch: Sequence[Any], order: Any, path: 
             merged.append(strategic_merge({}, item, path))
         else:
             merged[at] = strategic_merge(merged[at], item, path)
+            places.append(at)
         touched.append(item)
+    if order is None and len(merged) == len(current) and len(places) == len(patch) and places == sorted(places):
+        return merged  # each in its place already
     return _in_order(merged, list(current), touched, order, path)
 
 

@@ -1,28 +1,25 @@
-"""Scale, eviction and binding: subresources that are more than a part of their object."""
+"""Binding, eviction and debugging of pods: subresources that are more than a part of their object."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
 from karpy.clock import Clock, format_time
-from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
 from karpy.sim.api.apply import SERVER, track_update
 from karpy.sim.api.budgets import budget_status, is_ready
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.options import IN_PROCESS, DeleteOptions, WriteOptions
-from karpy.sim.api.patches import merge_patch
+from karpy.sim.api.patches import patched
 from karpy.sim.api.poddefaults import default_pod_spec
 from karpy.sim.api.podrules import check_debugging
-from karpy.sim.api.resources import Resource, ResourceVersion, ScalePaths
-from karpy.sim.api.selectors import matches_label_selector, selector_text
-from karpy.sim.api.status import Cause
-from karpy.sim.api.store import Collection, Record, Store
-from karpy.sim.api.writes import Writes, patched
+from karpy.sim.api.records import Record
+from karpy.sim.api.resources import Resource, ResourceVersion
+from karpy.sim.api.selectors import matches_label_selector
+from karpy.sim.api.store import Collection, Store
+from karpy.sim.api.writes import Writes
 
 __all__ = ["Subresources"]
 
@@ -48,53 +45,6 @@ class Subresources:
         if record is None:
             raise status.not_found(resource, name)
         return collection, record
-
-    def scale(self, resource: Resource, version: ResourceVersion, name: str, namespace: str) -> Object:
-        """The ``Scale`` of an object.
-
-        Raises:
-            KubeError: 404 it does not exist or has no scale, 500 a custom resource has not set its replicas.
-        """
-        if version.scale is None:
-            raise status.no_resource()
-        return _scale_of(resource, version.scale, self._existing(resource, name, namespace)[1].object)
-
-    def write_scale(
-        self,
-        resource: Resource,
-        version: ResourceVersion,
-        name: str,
-        namespace: str,
-        body: Any,
-        patch_type: PatchType | None = None,
-        options: WriteOptions = IN_PROCESS,
-    ) -> Object:
-        """Set the replicas through the ``Scale`` (``patch_type`` None: a PUT), and answer the new one."""
-        paths = version.scale
-        if paths is None:
-            raise status.no_resource()
-        collection, record = self._existing(resource, name, namespace)
-        wanted = body
-        if patch_type is not None:
-            current = _scale_of(resource, paths, record.object, missing=0)
-            wanted = patched(
-                resource, current, body, PatchType.MERGE if patch_type is PatchType.STRATEGIC else patch_type
-            )
-        replicas = (wanted.get("spec") or {}).get("replicas", 0)
-        if isinstance(replicas, int) and replicas < 0:
-            raise _negative(name, replicas)
-        sent = (wanted.get("metadata") or {}).get("resourceVersion")
-        if sent and sent != record.object["metadata"]["resourceVersion"]:
-            raise status.modified(resource, name)
-        change: Any = replicas
-        for step in reversed(_steps(paths.spec_replicas)):
-            change = {step: change}
-        after = merge_patch(record.object, change)
-        if resource.custom:
-            # nobody owns the replicas that are set through the scale of a custom resource
-            options = attrs.evolve(options, manager="")
-        record = self._writes.commit(collection, version, record, after, options, "scale")
-        return _scale_of(resource, paths, record.object)
 
     def bind(
         self, resource: Resource, name: str, namespace: str, node: str, options: WriteOptions = IN_PROCESS
@@ -250,14 +200,6 @@ class Subresources:
         return self._store.put(collection, {**pod, "metadata": dict(pod["metadata"]), "status": marked}, record)
 
 
-def _negative(name: str, replicas: int) -> KubeError:
-    cause = Cause.bad("spec.replicas", str(replicas), "must be greater than or equal to 0")
-    details = {"name": name, "group": "autoscaling", "kind": "Scale", "causes": [cause.as_object()]}
-    return KubeError(
-        f'Scale.autoscaling "{name}" is invalid: {cause.text}', code=422, reason="Invalid", details=details
-    )
-
-
 def _needs_budget(pod: Body) -> bool:
     """Pods that do not run, or are going anyway, are evicted without asking."""
     if pod["metadata"].get("deletionTimestamp"):
@@ -293,33 +235,3 @@ def _with_condition(found: Body, condition: Body) -> Object:
     else:
         conditions.append(condition)
     return {**found, "conditions": conditions}
-
-
-def _steps(path: str) -> list[str]:
-    return path.strip(".").split(".")
-
-
-def _at(obj: Any, path: str) -> Any:
-    for step in _steps(path):
-        obj = obj.get(step) if isinstance(obj, Mapping) else None
-    return obj
-
-
-def _scale_of(resource: Resource, paths: ScalePaths, obj: Body, missing: int | None = None) -> Object:
-    meta = {
-        key: obj["metadata"][key]
-        for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-        if key in obj["metadata"]
-    }
-    wanted = _at(obj, paths.spec_replicas)
-    if wanted is None and missing is None and resource.custom:
-        raise status.internal(f'the spec replicas field "{paths.spec_replicas}" does not exist')
-    found: Object = {"replicas": _at(obj, paths.status_replicas) or 0}
-    if not resource.custom:
-        selector = (obj.get("spec") or {}).get("selector")
-        if selector is not None:
-            found["selector"] = selector_text(selector)
-    elif paths.selector and _at(obj, paths.selector):
-        found["selector"] = _at(obj, paths.selector)
-    scale: Object = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta}
-    return {**scale, "spec": {"replicas": wanted if wanted is not None else missing or 0}, "status": found}

@@ -15,8 +15,8 @@ from karpy.clock import format_time
 from karpy.errors import KubeError
 from karpy.sim.api import status
 from karpy.sim.api.identity import ADMIN, ANONYMOUS, Identity, service_account
+from karpy.sim.api.records import Record
 from karpy.sim.api.status import Cause
-from karpy.sim.api.store import Record
 
 if TYPE_CHECKING:
     from karpy.sim.apiserver import ApiServer

@@ -10,7 +10,7 @@ from typing import Any
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.status import Cause, bad_request
 
-__all__ = ["quoted", "validate_labels", "validate_metadata", "validate_name", "wrong_label_key"]
+__all__ = ["quoted", "validate_labels", "validate_metadata", "validate_name", "wrong_label_key", "wrong_label_value"]
 
 Object = Mapping[str, Any]
 
@@ -103,7 +103,8 @@ def wrong_label_key(key: str) -> str:
 
 
 @functools.lru_cache(maxsize=65_536)
-def _wrong_value(value: str) -> str:
+def wrong_label_value(value: str) -> str:
+    """What is wrong with the value of a label; empty when nothing is."""
     if len(value) > 63:
         return "must be no more than 63 characters"
     return "" if _VALUE.match(value) else _VALUE_TEXT
@@ -123,7 +124,7 @@ def validate_labels(labels: Mapping[str, Any], field: str) -> Iterator[Cause]:
         wrong = wrong_label_key(key)
         if wrong:
             yield Cause.bad(field, quoted(key), wrong)
-        wrong = _wrong_value(_text(value, field))
+        wrong = wrong_label_value(_text(value, field))
         if wrong:
             yield Cause.bad(field, quoted(value), wrong)
 

@@ -11,9 +11,9 @@ import msgspec
 from karpy.objects.watchevent import EventType
 from karpy.sim.api.conversion import as_version
 from karpy.sim.api.newevents import API_VERSION, as_new
+from karpy.sim.api.records import Change, Record
 from karpy.sim.api.requests import Accept
 from karpy.sim.api.resources import Resource, ResourceVersion
-from karpy.sim.api.store import Change, Record
 from karpy.sim.api.tables import partial_metadata, table, table_columns, table_row
 
 __all__ = ["View", "as_seen", "encode"]

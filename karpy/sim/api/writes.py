@@ -17,8 +17,9 @@ from karpy.sim.api.admission import Admission
 from karpy.sim.api.changerules import validate_change
 from karpy.sim.api.conversion import as_stored, as_version
 from karpy.sim.api.customrules import schema_causes
-from karpy.sim.api.decoding import complain, decoded
+from karpy.sim.api.decoding import complain, decoded, metadata_of
 from karpy.sim.api.defaults import default_object, initial_status
+from karpy.sim.api.definitions import DEFINITIONS, Definitions
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.naming import generated_name
 from karpy.sim.api.objects import (
@@ -35,14 +36,14 @@ from karpy.sim.api.objects import (
     unchanged,
 )
 from karpy.sim.api.options import IN_PROCESS, WriteOptions
-from karpy.sim.api.patches import json_patch, merge_patch
+from karpy.sim.api.patches import patched
 from karpy.sim.api.quotas import Quotas
+from karpy.sim.api.records import Record
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.rules import validate_object
 from karpy.sim.api.status import Cause
-from karpy.sim.api.store import Collection, Record, Store
-from karpy.sim.api.strategic import strategic_merge
+from karpy.sim.api.store import Collection, Store
 from karpy.sim.api.validation import validate_metadata
 
 __all__ = ["Writes"]
@@ -51,7 +52,6 @@ Object = dict[str, Any]
 Body = Mapping[str, Any]
 
 _NAMESPACES, _ACCOUNTS, _SERVICES = ("", "namespaces"), ("", "serviceaccounts"), ("", "services")
-_DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 class Writes:
@@ -64,6 +64,7 @@ class Writes:
         self._rng = rng
         self._deletion = deletion
         self._quotas = Quotas(store, clock)
+        self._definitions = Definitions(store, registry, clock)
         self.admission = Admission(store, rng)
 
     def create(
@@ -80,8 +81,10 @@ class Writes:
             KubeError: 409 it exists, 404 its namespace does not, 422 it breaks a rule, 400 it cannot be read.
         """
         if resource.custom:
-            self._check_open(resource)
+            self._definitions.check_open(resource)
         sent = obj.get("metadata") or {}
+        if options.from_client:
+            sent = metadata_of(resource, version, obj)
         if sent.get("resourceVersion"):
             raise status.bad_request("resourceVersion should not be set on objects to be created")
         meta = self._new_metadata(resource, sent, namespace)
@@ -106,23 +109,23 @@ class Writes:
             meta.pop("resourceVersion", None)
             return Record(new, 0)
         record = self._store.put(collection, new, None)
-        self._defined(collection, record)
+        self._definitions.serve(collection, record)
         if resource.key == _NAMESPACES:
-            self._furnish(meta["name"])
+            self._furnish(meta["name"], meta["uid"])
+        if "ownerReferences" in meta:
+            self._deletion.adopt(collection, record)
         return record
 
-    def _furnish(self, namespace: str) -> None:
+    def _furnish(self, namespace: str, uid: str) -> None:
         """What a controller of a real cluster puts into a new namespace: the service account that pods run as by default."""
         accounts = self._registry.get(*_ACCOUNTS)
         if accounts is not None:
+            rng, self._rng = (
+                self._rng,
+                random.Random(uid),
+            )  # what clients create gets the uids that it would get without
             self.create(accounts, accounts.stored, {"metadata": {"name": "default"}}, namespace)
-
-    def _check_open(self, resource: Resource) -> None:
-        """Refuse new objects of a definition that is going."""
-        definitions = self._store.existing(_DEFINITIONS)
-        record = definitions.get("", resource.qualified) if definitions is not None else None
-        if record is not None and "deletionTimestamp" in record.object["metadata"]:
-            raise status.method_not_allowed("create not allowed while custom resource definition is terminating")
+            self._rng = rng
 
     def _new_metadata(self, resource: Resource, sent: Body, namespace: str) -> Object:
         meta: Object = {}
@@ -166,8 +169,10 @@ class Writes:
         if version.schema is None:
             if options.field_validation:
                 obj = decoded(resource, version, obj, options, patching=before is not None)
+            if before is not None and resource.key != DEFINITIONS and same_wish(obj, before):
+                return dict(obj)  # what is stored has its defaults
             filled = default_object(resource.key, obj)
-            return dict(crds.default_crd(filled)) if resource.key == _DEFINITIONS else dict(filled)
+            return dict(crds.default_crd(filled)) if resource.key == DEFINITIONS else dict(filled)
         kept: Object = {}
         if before is not None:
             kept = {key: before[key] for key in obj if key != "metadata" and unchanged(key, obj, before)}
@@ -195,7 +200,7 @@ class Writes:
         causes = list(validate_metadata(resource, new["metadata"]))
         if version.schema is not None:
             causes += schema_causes(new, old, version.schema)
-        elif resource.key == _DEFINITIONS:
+        elif resource.key == DEFINITIONS:
             causes += crds.validate_crd(new, old)
         elif old is None or not same_wish(new, old):
             causes += validate_object(resource.key, new)
@@ -203,28 +208,6 @@ class Writes:
                 causes += validate_change(resource.key, old, new)
         if causes:
             raise status.invalid(resource, new["metadata"].get("name", ""), causes)
-
-    def _defined(self, collection: Collection, record: Record) -> Record:
-        """After a write to a definition: say in its status whether its names are free, and serve what it defines if they are."""
-        if collection.resource.key != _DEFINITIONS:
-            return record
-        crd, time = record.object, format_time(self._clock.now())
-        if "deletionTimestamp" not in crd["metadata"]:
-            group = crd["spec"]["group"]
-            others = [each.object for each in collection.records() if each.object["spec"]["group"] == group]
-            status_now = crds.established_status(crd, others, time)
-            if status_now != crd.get("status"):
-                new: Object = {**crd, "metadata": dict(crd["metadata"]), "status": status_now}
-                if crd["metadata"].get("managedFields"):
-                    new = apply.track_update(
-                        collection.resource, collection.resource.stored, crd, new, apply.SERVER, time, "status"
-                    )
-                record = self._store.put(collection, new, record)
-        if crds.is_established(record.object):
-            defined = crds.resource_of(record.object)
-            self._registry.define(defined)
-            self._store.redefine(defined)
-        return record
 
     def update(
         self,
@@ -317,6 +300,8 @@ class Writes:
         """Put ``obj`` in the place of ``old``, as far as the rules and the subresource allow."""
         resource, before = collection.resource, as_stored(old, collection.resource)
         sent = obj.get("metadata") or {}
+        if options.from_client and sent is not before["metadata"]:
+            sent = metadata_of(resource, version, obj, patching=patching)
         check_identity(resource, before["metadata"], sent, patching=patching)
         if sent.get("resourceVersion") and sent["resourceVersion"] != before["metadata"]["resourceVersion"]:
             raise status.modified(resource, before["metadata"]["name"])
@@ -335,6 +320,9 @@ class Writes:
             if resource.key == _SERVICES and not subresource:
                 new = self.admission.addresses.given(resource, new, before)
         meta = new["metadata"] = dict(new["metadata"])
+        if resource.key == _NAMESPACES:
+            new = dict(default_object(resource.key, new))
+            meta = new["metadata"]
         self._check_change(resource, version, new, before)
         if resource.counts_generations and raises_generation(resource, before, new):
             meta["generation"] = before["metadata"].get("generation", 0) + 1
@@ -356,33 +344,9 @@ class Writes:
         if options.dry_run:
             return Record(new, old.revision)
         record = self._store.put(collection, new, old)
-        self._defined(collection, record)
+        self._definitions.serve(collection, record)
         if "deletionTimestamp" in new["metadata"]:
             return self._deletion.settle(collection, record)
+        if new["metadata"].get("ownerReferences") != old.object["metadata"].get("ownerReferences"):
+            self._deletion.adopt(collection, record)
         return record
-
-
-def patched(resource: Resource, before: Body, patch: Any, patch_type: PatchType) -> Body:
-    """``before`` after ``patch``.
-
-    Raises:
-        KubeError: 415 the resource does not take this kind of patch, 400 or 422 it cannot be applied.
-    """
-    if patch_type is PatchType.JSON:
-        if not isinstance(patch, list | tuple):
-            raise status.bad_request("a JSON patch must be a list of operations")
-        after = json_patch(before, patch)
-    elif not isinstance(patch, Mapping):
-        raise status.bad_request("the patch must be an object")
-    elif patch_type is PatchType.MERGE:
-        after = merge_patch(before, patch)
-    elif resource.custom:
-        raise status.unsupported_media_type(
-            "the body of the request was in an unknown format - accepted media types include: "
-            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-        )
-    else:
-        after = strategic_merge(before, patch)
-    if not isinstance(after, Mapping):
-        raise status.unprocessable()
-    return after

@@ -83,6 +83,7 @@ class Facts:
         """What is counted while users want the same and no machine is lost."""
         self._alike: tuple[int, tuple[Any, ...]] = (0, ())
         self._most_nodes = 0
+        self._is_always_clear = cloud.weather.is_calm
         self._misfortunes = 0
         self._looked_at: dict[tuple[str, str], Hashable] = {}
         self._reached: dict[str, tuple[tuple[int, int, bool], int, int]] = {}
@@ -144,8 +145,13 @@ class Facts:
     @property
     def is_clear(self) -> bool:
         """Whether the cloud is not out of sorts."""
-        weather = self.cloud.weather
-        return weather.is_calm or (weather.lasts_s is not None and self.now - self._start >= weather.lasts_s)
+        lasts_s = self.cloud.weather.lasts_s
+        return self._is_always_clear or (lasts_s is not None and self.now - self._start >= lasts_s)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether something is waited for that may be wrong in the end."""
+        return bool(self._lasting)
 
     def lasting_s(self, *key: Hashable) -> float:
         """For how long something has been found in every sample; to be asked in each sample in which it is."""

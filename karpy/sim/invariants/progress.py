@@ -9,7 +9,7 @@ from karpy.cloud.routing import Clouds
 from karpy.errors import KarpyError
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
-from karpy.objects.nodeclaim import REGISTERED
+from karpy.objects.nodeclaim import INITIALIZED
 from karpy.scheduling.configured import solve_as_set
 from karpy.settings import Settings
 from karpy.sim.invariants.facts import Facts, Findings, condition
@@ -22,7 +22,7 @@ __all__ = ["lives_bring_progress", "pods_run", "state_is_current"]
 PLACED_S = 300.0
 """A machine is planned for within ten seconds, and has joined within two minutes."""
 JOINS_S = 900.0 + 60.0
-"""A machine that never joins is given up after a quarter of an hour."""
+"""A machine that never joins is given up after a quarter of an hour, and one that joined and is not ready is waited for, too."""
 RESTED_S = 60.0
 IDLE_LIVES = 8
 """So many lives may end before they got to anything."""
@@ -53,7 +53,7 @@ def _waits(pod: RawObject) -> bool:
 
 
 def _is_coming(claim: RawObject) -> bool:
-    return condition(claim, REGISTERED) is None
+    return condition(claim, INITIALIZED) is None
 
 
 def _placeable(facts: Facts) -> Mapping[str, str]:

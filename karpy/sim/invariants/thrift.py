@@ -57,12 +57,22 @@ def replacements_come_first(facts: Facts, call: Call) -> Findings:
 
 
 def consolidation_rests(facts: Facts, call: Call) -> Findings:
-    """While nobody wants anything else and no machine is lost, no more nodes are taken away than there were."""
-    if not _is_voluntary(facts, call) or _prices_move(facts):
+    """While nobody wants anything else and no machine is lost, no more nodes are taken away from pods than there were."""
+    if not _is_voluntary(facts, call) or _prices_move(facts) or not _is_used(facts, call.name):
         return
     count, nodes = facts.count_while_alike("taken away", call.who)
     if count > nodes + SPARE_MOVES:
         yield call.who, f"took {count} nodes away since anything changed, when there were {nodes}"
+
+
+def _is_used(facts: Facts, claim: str) -> bool:
+    """Whether pods have to leave with the claim's node, but for those of daemons."""
+    owned = facts.named(kinds.NODE_CLAIM).get(claim)
+    node = facts.node_of(provider_id_of(owned)) if owned is not None else None
+    if node is None:
+        return False
+    pods = (pod for pod in facts.objects(kinds.POD) if pod["spec"].get("nodeName") == node["metadata"]["name"])
+    return any(all(own["kind"] != "DaemonSet" for own in pod["metadata"].get("ownerReferences") or ()) for pod in pods)
 
 
 def _prices_move(facts: Facts) -> bool:

@@ -16,6 +16,7 @@ from karpy.kube.client import RawObject
 from karpy.objects.meta import decode
 from karpy.objects.node import Node
 from karpy.resources import Resources
+from karpy.sim.scheduler.reasons import Refusal
 from karpy.sim.scheduler.selectors import LabelTest
 from karpy.sim.scheduler.shape import HostPort, Shape
 from karpy.taints import Taint
@@ -24,6 +25,7 @@ __all__ = ["NodePicture", "Nodes", "PlacedPod"]
 
 Key = tuple[str, str]
 _REMEMBERED = 500
+_REMEMBERED_ON_A_NODE = 50
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - the address that stands for all
 
 
@@ -52,6 +54,7 @@ class NodePicture:
         "name",
         "pods",
         "ports",
+        "refused",
         "requested",
         "scored_cpu",
         "scored_memory",
@@ -79,6 +82,8 @@ class NodePicture:
         self.scored_cpu = 0
         self.scored_memory = 0
         self.ports: Counter[HostPort] = Counter()
+        self.refused: dict[Shape, Refusal] = {}
+        """Why pods of these shapes cannot be here, whoever is elsewhere, as far as it was asked since the last change."""
 
     def describe(self, node: RawObject) -> bool:
         """Take in the node object; whether anything changed that placement depends on."""
@@ -94,6 +99,7 @@ class NodePicture:
         self.labels, self.taints, self.unschedulable, self.allocatable = described
         self.exists = True
         self.version += 1
+        self.refused.clear()
         return True
 
     def put(self, pod: PlacedPod) -> None:
@@ -120,6 +126,7 @@ class NodePicture:
         self._count(pod.shape, -1)
 
     def _count(self, shape: Shape, sign: int) -> None:
+        self.refused.clear()
         requested = self.requested
         for name, amount in shape.requests.items():
             requested[name] = requested.get(name, 0) + sign * amount
@@ -129,6 +136,12 @@ class NodePicture:
             self.ports[port] += sign
             if not self.ports[port]:
                 del self.ports[port]
+
+    def remember(self, shape: Shape, refusal: Refusal) -> None:
+        """Keep an answer until something changes here: a node that is full stays full for long."""
+        if len(self.refused) >= _REMEMBERED_ON_A_NODE:
+            self.refused.clear()
+        self.refused[shape] = refusal
 
     def scratch(self) -> NodePicture:
         """A copy on which pods may come and go without anyone noticing."""

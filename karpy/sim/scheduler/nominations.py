@@ -19,6 +19,11 @@ class Nominations:
         self._on: dict[str, dict[Key, PlacedPod]] = {}
         self.generation = 0
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pod waits for a node that it was promised."""
+        return not self._node_of
+
     def put(self, key: Key, shape: Shape, node: str) -> None:
         """The pod waits for this node."""
         if self._node_of.get(key) == node and self._on[node][key].shape is shape:

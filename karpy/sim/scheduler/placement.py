@@ -87,11 +87,14 @@ class Placer:
         refusals: dict[str, Refusal] = {}
         feasible: list[NodePicture] = []
         enough = self._enough()
-        candidates = self._candidates(rules.shape, refusals)
+        shape, nobody_waits = rules.shape, self._nominations.is_empty
+        candidates = self._candidates(shape, refusals)
         tried = 0
         for node in candidates:
             tried += 1
-            refusal = rules.refuse(node)
+            refusal = node.refused.get(shape) if nobody_waits else None
+            if refusal is None:
+                refusal = rules.refuse(node)
             if refusal is not None:
                 refusals[node.name] = refusal
                 continue

@@ -65,12 +65,21 @@ class Rules:
 
     def _refuse(self, node: NodePicture) -> Refusal | None:
         return (
-            self._static.refuse(self.shape, node)
-            or refuse_for_room(self.shape, node)
+            self._refuse_alone(node)
             or (self.volumes.refuse(node) if self.volumes is not None else None)
             or self._spread.refuse(node)
             or self._interpod.refuse(node)
         )
+
+    def _refuse_alone(self, node: NodePicture) -> Refusal | None:
+        """What of the node itself and the pods on it stands in the way."""
+        shape = self.shape
+        refusal = node.refused.get(shape)
+        if refusal is None:
+            refusal = self._static.refuse(shape, node) or refuse_for_room(shape, node)
+            if refusal is not None:
+                node.remember(shape, refusal)
+        return refusal
 
     @contextmanager
     def trial(self, node: NodePicture) -> Iterator[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -17,7 +17,7 @@ from karpy.objects.podspec import PodSpec
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
-from karpy.sim.scheduler.selectors import matches_any_term
+from karpy.sim.workloads.daemonpods import Site, may_start, may_stay, node_of, pinned, with_tolerations
 from karpy.sim.workloads.objects import (
     available_since,
     claim,
@@ -31,40 +31,13 @@ from karpy.sim.workloads.objects import (
 )
 from karpy.sim.workloads.revisions import CONTROLLER_REVISION, REVISION_LABEL, Revisions, revision_of
 from karpy.sim.workloads.rollout import resolve
-from karpy.taints import NO_EXECUTE, NO_SCHEDULE, Taint, Toleration
 
 __all__ = ["DaemonSets"]
 
 FIRST_BACKOFF_S = 1.0
 LONGEST_BACKOFF_S = 900.0
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_NODE = "node.kubernetes.io"
 _OPTIONAL = ("updatedNumberScheduled", "numberAvailable", "numberUnavailable")
-
-
-def _exists(key: str, effect: str) -> dict[str, str]:
-    return {"key": f"{_NODE}/{key}", "operator": "Exists", "effect": effect}
-
-
-_TOLERATIONS = (
-    _exists("not-ready", NO_EXECUTE),
-    _exists("unreachable", NO_EXECUTE),
-    _exists("disk-pressure", NO_SCHEDULE),
-    _exists("memory-pressure", NO_SCHEDULE),
-    _exists("pid-pressure", NO_SCHEDULE),
-    _exists("unschedulable", NO_SCHEDULE),
-)
-_ON_HOST_NETWORK = _exists("network-unavailable", NO_SCHEDULE)
-
-
-@attrs.frozen
-class _Site:
-    """What matters of a node here."""
-
-    name: str
-    labels: Mapping[str, str]
-    taints: tuple[Taint, ...]
 
 
 @attrs.define(eq=False)
@@ -129,7 +102,7 @@ class DaemonSets:
         self._recorder = Recorder(kube, clock, self.name)
         self._revisions = Revisions(kube, cache, kinds.DAEMON_SET)
         self._failures: dict[tuple[str, str], tuple[int, float]] = {}
-        self._sites: dict[str, _Site] = {}
+        self._sites: dict[str, Site] = {}
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -151,7 +124,7 @@ class DaemonSets:
             self._sites.pop(name, None)
         else:
             node = decode(event.object, Node)
-            site = _Site(name, node.labels, node.spec.taints)
+            site = Site(name, node.labels, node.spec.taints)
             if self._sites.get(name) == site:
                 return ()
             self._sites[name] = site
@@ -165,11 +138,11 @@ class DaemonSets:
         by_node: dict[str, list[RawObject]] = {}
         pods = claim(self._kube, self._cache, kinds.POD, kinds.DAEMON_SET, daemon_set)
         for pod in pods:
-            by_node.setdefault(_node_of(pod), []).append(pod)
+            by_node.setdefault(node_of(pod), []).append(pod)
         revision = self._revisions.current(daemon_set)
         mark = revision.removeprefix(f"{request.name}-")
-        spec = decode(_spec_with_tolerations(daemon_set["spec"]["template"]["spec"]), PodSpec)
-        wanted = [name for name, site in self._sites.items() if _may_start(spec, site)]
+        spec = decode(with_tolerations(daemon_set["spec"]["template"]["spec"]), PodSpec)
+        wanted = [name for name, site in self._sites.items() if may_start(spec, site)]
         look = _Look(daemon_set, by_node, wanted, mark, self._clock.now())
         after = None
         if not is_deleting(daemon_set):
@@ -195,7 +168,7 @@ class DaemonSets:
                 self._create(look, name)
         for name, pods in look.by_node.items():
             site = self._sites.get(name)
-            stays = site is not None and _may_stay(spec, site)
+            stays = site is not None and may_stay(spec, site)
             for pod in look.surplus_of(name) if stays else pods:
                 failed = pod["status"].get("phase") == "Failed"  # where it stays, that is for the backoff above
                 if not is_deleting(pod) and not (stays and failed):
@@ -224,7 +197,7 @@ class DaemonSets:
         generation = (metadata.get("annotations") or {}).get(_TEMPLATE_GENERATION) or metadata.get("generation", 1)
         labels = {REVISION_LABEL: look.revision, "pod-template-generation": str(generation)}
         pod = pod_from(template, kinds.DAEMON_SET, daemon_set, generateName=f"{metadata['name']}-", labels=labels)
-        pod["spec"] = _pinned(_spec_with_tolerations(template["spec"]), node)
+        pod["spec"] = pinned(with_tolerations(template["spec"]), node)
         made = self._kube.create(kinds.POD, pod, metadata["namespace"])
         look.by_node.setdefault(node, []).append(made)
         message = f"Created pod: {made['metadata']['name']}"
@@ -304,51 +277,3 @@ class DaemonSets:
             "numberUnavailable": len(goal) - available,
         }
         write_status(self._kube, kinds.DAEMON_SET, daemon_set, status, _OPTIONAL)
-
-
-def _spec_with_tolerations(spec: Mapping[str, Any]) -> dict[str, Any]:
-    own = list(spec.get("tolerations") or ())
-    more = [*_TOLERATIONS, _ON_HOST_NETWORK] if spec.get("hostNetwork") else _TOLERATIONS
-    return {**spec, "tolerations": [*own, *(each for each in more if each not in own)]}
-
-
-def _pinned(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
-    """The spec with node affinity for this node alone, in the place of whatever its terms were."""
-    here = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    affinity = dict(spec.get("affinity") or {})
-    affinity["nodeAffinity"] = {**(affinity.get("nodeAffinity") or {}), _REQUIRED: {"nodeSelectorTerms": [here]}}
-    return {**spec, "affinity": affinity}
-
-
-def _node_of(pod: RawObject) -> str:
-    """The node that the pod runs on, or that it is pinned to."""
-    bound = pod["spec"].get("nodeName")
-    if bound:
-        return str(bound)
-    required = ((pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
-    for term in required.get("nodeSelectorTerms") or ():
-        for field in term.get("matchFields") or ():
-            if field["key"] == "metadata.name":
-                return str(field["values"][0])
-    return ""
-
-
-def _may_start(spec: PodSpec, site: _Site) -> bool:
-    return _fits(spec, site) and _bears(spec.tolerations, site.taints, (NO_SCHEDULE, NO_EXECUTE))
-
-
-def _may_stay(spec: PodSpec, site: _Site) -> bool:
-    return _fits(spec, site) and _bears(spec.tolerations, site.taints, (NO_EXECUTE,))
-
-
-def _fits(spec: PodSpec, site: _Site) -> bool:
-    if any(site.labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
-        return False
-    node = spec.affinity.node_affinity if spec.affinity else None
-    if node is None or node.required is None:
-        return True
-    return matches_any_term(node.required.node_selector_terms, site.name, site.labels)
-
-
-def _bears(tolerations: Sequence[Toleration], taints: Sequence[Taint], effects: Sequence[str]) -> bool:
-    return all(taint.effect not in effects or any(each.tolerates(taint) for each in tolerations) for taint in taints)

@@ -63,6 +63,8 @@ class Round:
     new_failures: list[RawObject] = attrs.field(factory=list)
     going: list[RawObject] = attrs.field(factory=list)
     """Those that were asked to go and have not gone."""
+    lost: set[int] = attrs.field(factory=set)
+    """Indexes that have failed for good."""
 
 
 COMPLETE = Verdict("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
@@ -160,6 +162,12 @@ def is_ignored(job: RawObject, pod: RawObject) -> bool:
     """Whether the pod's failure does not count."""
     found = _rule_of(job, pod)
     return found is not None and found[1]["action"] == "Ignore"
+
+
+def is_final_for_index(job: RawObject, pod: RawObject) -> bool:
+    """Whether the pod's failure ends what its index may try."""
+    found = _rule_of(job, pod)
+    return found is not None and found[1]["action"] == "FailIndex"
 
 
 def failed_by_policy(job: RawObject, pods: Iterable[RawObject]) -> Verdict | None:

@@ -5,8 +5,8 @@ Every pod carries a finalizer until its end is counted, so that no end is lost o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import attrs
 
@@ -18,8 +18,9 @@ from karpy.objects import kinds
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of
 from karpy.sim.recorder import NORMAL, Recorder
-from karpy.sim.workloads import jobrules
-from karpy.sim.workloads.jobrules import COMPLETE, INDEX, OUT_OF_TIME, TOO_MANY_FAILURES, TRACKED, Round, Verdict
+from karpy.sim.workloads import jobindexes, jobrules
+from karpy.sim.workloads.jobpods import pod_for
+from karpy.sim.workloads.jobrules import COMPLETE, OUT_OF_TIME, TOO_MANY_FAILURES, TRACKED, Round, Verdict
 from karpy.sim.workloads.jobstatus import JobStatus
 from karpy.sim.workloads.objects import (
     condition_of,
@@ -28,7 +29,6 @@ from karpy.sim.workloads.objects import (
     is_deleting,
     is_finished,
     owners,
-    pod_from,
 )
 from karpy.sim.workloads.replicasets import deletion_order
 
@@ -57,7 +57,8 @@ class Jobs:
         self._cache = cache
         self._recorder = Recorder(kube, clock, self.name)
         self._status = JobStatus(kube, clock, self._recorder)
-        self._failures: dict[str, _Failures] = {}
+        self._failures: dict[str, dict[int | None, _Failures]] = {}
+        """By job, and by index where they count for each."""
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -161,15 +162,23 @@ class Jobs:
         self._remember(job, failures, has_success=len(new) > len(failures))
         active = [pod for pod in pods if is_active(pod)]
         going = [pod for pod in pods if is_deleting(pod) and not is_finished(pod)]
-        return job, Round(job, pods, active, succeeded, failed, done, failures, going)
+        lost = jobindexes.lost_before(job) | jobindexes.failed_indexes(job, failures)
+        return job, Round(job, pods, active, succeeded, failed, done, failures, going, lost)
 
     def _remember(self, job: RawObject, failures: Sequence[RawObject], *, has_success: bool) -> None:
-        record = self._failures.setdefault(job["metadata"]["uid"], _Failures())
+        known = self._failures.setdefault(job["metadata"]["uid"], {})
         if has_success:
-            record.count = 0
-        if failures:
-            record.count += len(failures)
+            known.pop(None, None)
+        for pod in failures:
+            record = known.setdefault(jobrules.index_of(pod) if jobindexes.has_own_limits(job) else None, _Failures())
+            record.count += 1
             record.last = self._clock.now()
+
+    def _wait_s(self, job: RawObject, index: int | None) -> float:
+        """Until a pod may be made again: of the job, or of an index that counts by itself."""
+        of = index if jobindexes.has_own_limits(job) else None
+        record = self._failures.get(job["metadata"]["uid"], {}).get(of, _Failures())
+        return record.last + jobrules.backoff_s(record.count) - self._clock.now()
 
     # Deciding
 
@@ -194,6 +203,10 @@ class Jobs:
         deadline = self._deadline(job)
         if deadline is not None and deadline <= self._clock.now():
             return OUT_OF_TIME
+        if jobrules.is_indexed(job):
+            by_index = jobindexes.verdict_on_failures(state) or jobindexes.verdict_on_successes(state)
+            if by_index is not None:
+                return by_index
         completions = spec.get("completions")
         if completions is not None:
             return COMPLETE if state.succeeded >= int(completions) else None
@@ -219,41 +232,32 @@ class Jobs:
         missing = min(-surplus - going, _BURST)
         if missing <= 0:
             return None
-        record = self._failures.get(state.job["metadata"]["uid"], _Failures())
-        wait = record.last + jobrules.backoff_s(record.count) - self._clock.now()
-        if wait > 0:
-            return wait
-        for index in self._next_indexes(state, missing):
-            self._create(state.job, index)
-        return None
+        due, waits = [], []
+        for index in self._next_indexes(state):
+            wait = self._wait_s(state.job, index)
+            if wait > 0:
+                waits.append(wait)
+                if not jobindexes.has_own_limits(state.job):
+                    break
+            else:
+                due.append(index)
+            if len(due) == missing:
+                break
+        for index in due:
+            self._create(state, index)
+        return min(waits, default=None)
 
     @staticmethod
-    def _next_indexes(state: Round, count: int) -> Sequence[int | None]:
+    def _next_indexes(state: Round) -> Iterable[int | None]:
         if not jobrules.is_indexed(state.job):
-            return [None] * count
-        taken = {jobrules.index_of(pod) for pod in state.active} | state.done
-        free = (index for index in range(int(state.job["spec"]["completions"])) if index not in taken)
-        return [index for index, _ in zip(free, range(count), strict=False)]
+            return itertools.repeat(None)
+        taken = {jobrules.index_of(pod) for pod in state.active} | state.done | state.lost
+        return (index for index in range(int(state.job["spec"]["completions"])) if index not in taken)
 
-    def _create(self, job: RawObject, index: int | None) -> None:
-        metadata, template = job["metadata"], job["spec"]["template"]
-        marks = {
-            "batch.kubernetes.io/controller-uid": metadata["uid"],
-            "batch.kubernetes.io/job-name": metadata["name"],
-            "controller-uid": metadata["uid"],
-            "job-name": metadata["name"],
-        }
-        stem = metadata["name"] if index is None else f"{metadata['name']}-{index}"
-        if index is not None:
-            marks[INDEX] = str(index)
-        pod = pod_from(template, kinds.JOB, job, generateName=f"{stem}-", labels=marks)
-        pod["metadata"]["finalizers"] = [*(pod["metadata"].get("finalizers") or ()), TRACKED]
-        if index is not None:
-            pod["metadata"]["annotations"] = {**(pod["metadata"].get("annotations") or {}), INDEX: str(index)}
-            pod["spec"] = _indexed(pod["spec"], stem)
-        made = self._kube.create(kinds.POD, pod, metadata["namespace"])
+    def _create(self, state: Round, index: int | None) -> None:
+        made = self._kube.create(kinds.POD, pod_for(state, index), state.job["metadata"]["namespace"])
         message = f"Created pod: {made['metadata']['name']}"
-        self._recorder.record(kinds.JOB, job, NORMAL, "SuccessfulCreate", message)
+        self._recorder.record(kinds.JOB, state.job, NORMAL, "SuccessfulCreate", message)
 
     def _expire(self, job: RawObject) -> Result:
         seconds = job["spec"].get("ttlSecondsAfterFinished")
@@ -281,17 +285,5 @@ def _wanted(state: Round) -> int:
     parallelism = int(spec.get("parallelism", 1))
     completions = spec.get("completions")
     if completions is not None:
-        return max(min(parallelism, int(completions) - state.succeeded), 0)
+        return max(min(parallelism, int(completions) - state.succeeded - len(state.lost)), 0)
     return min(parallelism, len(state.active)) if state.succeeded else parallelism
-
-
-def _indexed(spec: RawObject, hostname: str) -> dict[str, Any]:
-    """The spec in which every container knows its index."""
-    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
-    variable = {"name": "JOB_COMPLETION_INDEX", "valueFrom": source}
-
-    def knowing(containers: Sequence[RawObject]) -> list[RawObject]:
-        return [{**each, "env": [*(each.get("env") or ()), variable]} for each in containers]
-
-    known = {key: knowing(spec[key]) for key in ("containers", "initContainers") if spec.get(key)}
-    return {**spec, **known, "hostname": hostname}

@@ -9,7 +9,7 @@ from karpy.clock import Clock, format_time
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
-from karpy.sim.workloads import jobrules
+from karpy.sim.workloads import jobindexes, jobrules
 from karpy.sim.workloads.jobrules import Round, Verdict
 from karpy.sim.workloads.objects import condition_of, is_ready, with_condition
 
@@ -36,6 +36,7 @@ class JobStatus:
             "failed": state.failed or None,
             "uncountedTerminatedPods": {},
             "completedIndexes": jobrules.index_text(state.done) or None,
+            "failedIndexes": jobrules.index_text(state.lost) if jobindexes.has_own_limits(job) else None,
         }
         conditions = list(present.get("conditions") or ())
         if verdict is None:

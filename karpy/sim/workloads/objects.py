@@ -16,7 +16,7 @@ from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
-from karpy.sim.api.selectors import matches_label_selector
+from karpy.sim.api.selectors import selector_test
 from karpy.sim.cache import ClusterCache, controller_of
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "write_status",
 ]
 
+_FINISHED = ("Succeeded", "Failed")
 _SAFE = "bcdfghjklmnpqrstvwxz2456789"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -44,17 +45,19 @@ def is_deleting(obj: RawObject) -> bool:
 
 
 def is_finished(pod: RawObject) -> bool:
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    status = pod.get("status")
+    return status is not None and status.get("phase") in _FINISHED
 
 
 def is_active(pod: RawObject) -> bool:
     """Neither finished nor on its way out."""
-    return not is_finished(pod) and not is_deleting(pod)
+    return "deletionTimestamp" not in pod["metadata"] and not is_finished(pod)
 
 
 def condition_of(obj: RawObject, type_: str) -> Mapping[str, Any] | None:
-    for condition in (obj.get("status") or {}).get("conditions") or ():
-        if condition.get("type") == type_:
+    status = obj.get("status")
+    for condition in (status.get("conditions") if status else None) or ():
+        if condition["type"] == type_:
             found: Mapping[str, Any] = condition
             return found
     return None
@@ -121,10 +124,10 @@ def owners(event: WatchEvent, kind: str) -> Sequence[Request]:
 
 def claim(kube: KubeClient, cache: ClusterCache, dependents: Kind, kind: Kind, owner: RawObject) -> list[RawObject]:
     """The dependents of ``owner``: those it controls and whose labels still fit; others that fit and are free it adopts."""
-    metadata, selector = owner["metadata"], owner["spec"].get("selector")
+    metadata, fits = owner["metadata"], selector_test(owner["spec"].get("selector"))
     kept = []
     for dependent in tuple(cache.owned(dependents, metadata["uid"])):
-        if _fits(selector, dependent):
+        if fits(dependent["metadata"].get("labels") or {}):
             kept.append(dependent)
         else:
             _set_owners(kube, dependents, dependent, _without(dependent, metadata["uid"]))
@@ -132,15 +135,11 @@ def claim(kube: KubeClient, cache: ClusterCache, dependents: Kind, kind: Kind, o
         return kept
     for orphan in tuple(cache.owned(dependents, "")):
         same_space = orphan["metadata"].get("namespace") == metadata.get("namespace")
-        if same_space and _fits(selector, orphan) and not is_deleting(orphan) and not is_finished(orphan):
+        if same_space and fits(orphan["metadata"].get("labels") or {}) and is_active(orphan):
             references = [*(orphan["metadata"].get("ownerReferences") or ()), owner_reference(kind, owner)]
             if _set_owners(kube, dependents, orphan, references):
                 kept.append(orphan)
     return kept
-
-
-def _fits(selector: Any, obj: RawObject) -> bool:
-    return matches_label_selector(selector, obj["metadata"].get("labels") or {})
 
 
 def _without(obj: RawObject, uid: str) -> list[Any]:

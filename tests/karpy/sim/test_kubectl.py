@@ -227,6 +227,8 @@ def test_the_api_explains_itself(kubectl: Session) -> None:
     assert "disruption\t<Object>" in explained
     assert "Pools of higher weight are tried first." in explained
     assert "<map[string]Quantity>" in kubectl("explain pod.spec.containers.resources")
+    whole = kubectl("explain pod.spec --recursive")
+    assert "      httpGet\t<HTTPGetAction>" in whole
     assert kubectl("auth can-i create pods") == "yes\n"
     assert "Server Version" in kubectl("version")
 

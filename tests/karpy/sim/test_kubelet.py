@@ -236,3 +236,28 @@ def test_a_container_that_keeps_crashing_is_restarted_ever_later() -> None:
     assert restarts == sorted(restarts)
     assert 4 <= restarts[-1] <= 7
     assert "BackOff" in event_reasons(world, "a")
+
+
+def test_a_pod_that_is_active_for_too_long_fails() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a", activeDeadlineSeconds=60)])
+    world.run(50)
+    assert phases(world) == {"Running": 1}
+    world.run(20)
+    status = world.api.get(kinds.POD, "a", "default")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_a_pod_that_names_a_node_where_it_does_not_fit_is_rejected() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("first", cpu="3", nodeName="node-1")])
+    world.run(5)
+    world.apply(
+        [bare_pod("second", cpu="3", nodeName="node-1"), bare_pod("picky", nodeName="node-1", nodeSelector={"a": "b"})]
+    )
+    world.run(10)
+    told = {pod["metadata"]["name"]: (pod["status"]["phase"], pod["status"].get("reason")) for pod in pods(world)}
+    assert told == {"first": ("Running", None), "second": ("Failed", "OutOfcpu"), "picky": ("Failed", "NodeAffinity")}
+    text = world.api.get(kinds.POD, "second", "default")["status"]["message"]
+    assert text.startswith("Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, used: 3000")
+    assert "OutOfcpu" in event_reasons(world, "second")

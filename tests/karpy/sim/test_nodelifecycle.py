@@ -24,7 +24,7 @@ def readiness(world: World) -> str:
 
 
 def test_a_silent_node_is_unreachable_after_forty_seconds() -> None:
-    world = world_with_nodes(1)
+    world = world_with_nodes(2)
     world.cloud.kill(PROVIDER_ID)
     world.run(39)
     assert readiness(world) == "True"
@@ -94,7 +94,39 @@ def test_a_node_whose_machine_is_gone_is_removed() -> None:
 
 
 def test_a_node_made_by_hand_is_left_alone() -> None:
-    world = world_with_nodes(0)
+    world = world_with_nodes(1)
     world.apply([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "by-hand"}}])
     world.run(600)
     assert taints(world, "by-hand") == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
+
+
+def kill(world: World, *serials: int) -> None:
+    for serial in serials:
+        world.cloud.kill(f"sim:///sim-1{'abc'[(serial - 1) % 3]}/i-{serial:08}")
+
+
+DRIVEN_OUT = ("unreachable", "NoExecute")
+
+
+def test_nodes_of_one_zone_are_given_up_on_one_after_the_other() -> None:
+    world = world_with_nodes(9)
+    world.run(60)
+    kill(world, 1, 4, 2)  # zones a, a and b
+    world.run(41)
+    given_up = [name for name in ("node-1", "node-4") if DRIVEN_OUT in taints(world, name)]
+    assert len(given_up) == 1
+    assert DRIVEN_OUT in taints(world, "node-2")
+    assert all(("unreachable", "NoSchedule") in taints(world, name) for name in ("node-1", "node-4"))
+    world.run(10)
+    assert all(DRIVEN_OUT in taints(world, name) for name in ("node-1", "node-4"))
+
+
+def test_when_every_node_is_silent_none_is_given_up_on() -> None:
+    world = world_with_nodes(3)
+    world.run(60)
+    kill(world, 1)
+    world.run(60)
+    assert DRIVEN_OUT in taints(world)
+    kill(world, 2, 3)
+    world.run(60)
+    assert [taints(world, f"node-{number}") for number in (1, 2, 3)] == [{("unreachable", "NoSchedule")}] * 3

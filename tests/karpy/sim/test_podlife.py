@@ -146,3 +146,23 @@ def test_each_restart_waits_longer(restarts: int, pause: float) -> None:
     status = runs()
     status["containerStatuses"] = [{"name": "c", "restartCount": restarts, "lastState": last, "state": waiting}]
     assert step_of(pod(status)) == (Action.RUN, 40.0 + pause)
+
+
+@pytest.mark.parametrize(
+    ("hook", "grace", "least", "most"),
+    [
+        ({"sleep": {"seconds": 15}}, 30, 15.5, 17.0),
+        ({"exec": {"command": ["sh", "-c", "sleep 15"]}}, 30, 15.5, 17.0),
+        ({"exec": {"command": ["drain"]}}, 30, 0.5, 2.0),
+        ({"sleep": {"seconds": 60}}, 30, 30.0, 30.0),  # grace counts from the request, hooks included
+    ],
+)
+def test_what_is_to_be_done_before_the_stop_takes_its_time(
+    hook: dict[str, Any], grace: int, least: float, most: float
+) -> None:
+    spec = {"containers": [{"name": "c", "image": "i", "lifecycle": {"preStop": hook}}]}
+    marks = {"deletionTimestamp": at(grace), "deletionGracePeriodSeconds": grace}
+    step = next_step(pod({"phase": "Running", "startTime": at(-60)}, spec, **marks), 0)
+    assert step is not None
+    assert step.action is Action.END
+    assert least <= step.at - NOW <= most

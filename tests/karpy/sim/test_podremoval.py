@@ -3,7 +3,7 @@ from __future__ import annotations
 from karpy.objects import kinds
 from karpy.sim.podremoval import ORPHANED_S
 from karpy.sim.world import World
-from tests.karpy.sim.manifests import bare_pod, event_reasons, phases, pods, world_with_nodes
+from tests.karpy.sim.manifests import NODE_CLASS, bare_pod, event_reasons, phases, pods, world_with_nodes
 
 TAINT = {"key": "team", "value": "a", "effect": "NoExecute"}
 
@@ -74,6 +74,8 @@ def test_a_pod_that_names_a_node_which_never_was_is_removed() -> None:
 def test_a_pod_that_says_nothing_bears_an_unreachable_node_for_five_minutes() -> None:
     world = world_with_nodes(1)
     world.apply([bare_pod("a"), bare_pod("b", tolerations=[{"operator": "Exists"}])])
+    world.run(10)
+    world.cloud.add_machine("s-4x-amd64", "sim-1b", NODE_CLASS)
     world.run(10)
     world.cloud.kill("sim:///sim-1a/i-00000001")
     world.run(40 + 290)

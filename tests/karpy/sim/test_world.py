@@ -13,6 +13,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.generic import NODE_CLASS as SIM_NODE_CLASS
 from karpy.sim.world import World
+from karpy.testing import make_pod
 from tests.karpy.sim.manifests import NODE_CLASS, bare_pod, deployment, phases, pods, world_with_nodes
 
 
@@ -169,3 +170,10 @@ def test_a_paced_world_takes_in_what_another_thread_writes() -> None:
     writer.join(10)
     assert not runner.is_alive()
     assert start <= world.clock.now() < start + 10
+
+
+def test_what_kubectl_printed_may_be_applied_again() -> None:
+    world = World()
+    world.apply([make_pod("a"), make_pod("a", labels={"b": "c"})])
+    (pod,) = world.api.list(kinds.POD).items
+    assert pod["metadata"]["uid"] != make_pod("a")["metadata"]["uid"]

@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -8,6 +13,7 @@ from karpy.testing import Faults, Trial, Weather
 from karpy.testing.generations import GENERATIONS, draw_generation
 from tests.karpy.testing.broken import raising
 
+ROOT = Path(__file__).parents[3]
 SEEDS = range(40)
 
 
@@ -66,6 +72,30 @@ def test_the_same_trial_is_the_same_to_the_last_call(seed: int) -> None:
         world.run(300)
         traces.append(str(world.trace))
     assert traces[0] == traces[1] != ""
+
+
+def test_hashes_of_python_change_nothing() -> None:
+    """So that a line fails wherever it is pasted."""
+    code = """
+import hashlib
+from karpy.testing import Trial
+for seed in (3, 4, 9):
+    world = Trial.draw(seed).world()
+    world.run(400)
+    print(hashlib.sha256(str(world.trace).encode()).hexdigest())
+"""
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "4242")
+    }
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("seed", [3, 4, 9])

@@ -67,6 +67,37 @@ def test_a_node_shows_readiness_cordon_and_roles() -> None:
     assert CELLS["", "nodes"](node, 0.0)[1:4] == ["NotReady,SchedulingDisabled", "worker", "<unknown>"]
 
 
+@pytest.mark.parametrize(
+    ("key", "obj", "cells"),
+    [
+        (("", "endpoints"), {"subsets": [{"addresses": [{"ip": f"10.0.0.{i}"} for i in range(5)],
+                                          "ports": [{"port": 80}]}]},
+         ["x", "10.0.0.0:80,10.0.0.1:80,10.0.0.2:80 + 2 more...", "60s"]),
+        (("", "resourcequotas"), {"status": {"hard": {"limits.cpu": "2", "pods": "5"}, "used": {"pods": "1"}}},
+         ["x", "60s", "pods: 1/5", "limits.cpu: 0/2"]),
+        (("networking.k8s.io", "ingresses"), {"spec": {"tls": [{}], "rules": [{"host": "a.b"}]}},
+         ["x", "<none>", "a.b", "", "80, 443", "60s"]),
+        (("rbac.authorization.k8s.io", "rolebindings"),
+         {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "ServiceAccount", "name": "s", "namespace": "n"}]},
+         ["x", "Role/r", "60s", "", "", "n/s"]),
+        (("storage.k8s.io", "csidrivers"), {"spec": {"volumeLifecycleModes": ["Persistent"]}},
+         ["x", True, False, False, "<unset>", False, "Persistent", "60s"]),
+        (("storage.k8s.io", "volumeattachments"),
+         {"spec": {"attacher": "d", "nodeName": "n", "source": {"persistentVolumeName": "v"}}},
+         ["x", "d", "v", "n", False, "60s"]),
+        (("apps", "controllerrevisions"),
+         {"revision": 3, "metadata": {"ownerReferences": [
+             {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "controller": True}]}},
+         ["x", "statefulset.apps/s", 3, "60s"]),
+        (("", "replicationcontrollers"), {"spec": {"replicas": 2, "selector": {"a": "b"}}},
+         ["x", 2, 0, 0, "60s", "", "", "a=b"]),
+    ],
+)  # fmt: skip
+def test_what_is_printed_of_the_rarer_kinds(key: tuple[str, str], obj: dict, cells: list) -> None:
+    meta = {"name": "x", "creationTimestamp": "1970-01-01T00:00:00Z", **obj.get("metadata", {})}
+    assert CELLS[key]({**obj, "metadata": meta}, 60.0) == cells
+
+
 def _metric(current: object, goal: dict) -> tuple[dict, dict]:
     return {"type": "Resource", "resource": {"name": "cpu", "target": goal}}, current
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from karpy.sim.api import fields
-from karpy.sim.api.fields import BuiltinShape, SchemaShape
+from karpy.sim.api.shapes import BuiltinShape, SchemaShape
 
 SHAPE = BuiltinShape()
 

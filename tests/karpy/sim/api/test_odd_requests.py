@@ -228,6 +228,11 @@ def test_paths_and_verbs_that_lead_nowhere(rest: Client, code: int, method: str,
         (400, "found '', expected: ',' or ')'", {"labelSelector": "a in (b"}),
         (400, "found ',', expected: !, identifier, or 'end of string'", {"labelSelector": "a=b,,c"}),
         (400, "key: Invalid value: \"a@b\": name part must consist", {"labelSelector": "a@b"}),
+        (400, 'values[0][a]: Invalid value: "B_": a valid label must be', {"labelSelector": "a=B_"}),
+        (400, "for 'in', 'notin' operators, values set can't be empty", {"labelSelector": "a notin ()"}),
+        (400, "found '' expected: '('", {"labelSelector": "a in"}),
+        (400, "continue key is not valid: illegal base64 data at input byte 0", {"continue": "x"}),
+        (500, 'parsing "-1": invalid syntax', {"resourceVersion": "-1"}),
         (400, '"spec.x" is not a known field selector: only "metadata.name", "metadata.namespace"',
          {"fieldSelector": "spec.x=1"}),
         (400, "invalid selector: 'nonsense'; can't understand 'nonsense'", {"fieldSelector": "nonsense"}),
@@ -254,3 +259,92 @@ def test_some_resources_come_into_being_when_they_are_replaced(rest: Client) -> 
     body = {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "e"}}
     assert rest("PUT", path, body)[0] == 201
     assert rest("PUT", path, body)[0] == 200
+
+
+def test_nulls_are_read_as_go_reads_them(rest: Client) -> None:
+    body = {**MAP, "metadata": {"name": "n", "labels": {"a": None}, "finalizers": None}, "data": {"x": None}}
+    code, answer = rest("POST", MAPS, body)
+    assert (code, answer["metadata"]["labels"], answer["data"]) == (201, {"a": ""}, {"x": ""})
+    code, answer = rest("POST", PODS, {**POD, "spec": {"containers": [None]}})
+    assert code == 422
+    assert "spec.containers[0].name: Required value, spec.containers[0].image: Required value" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("message", "meta"),
+    [
+        ("json: cannot unmarshal string into Go struct field ConfigMap.metadata of type v1.ObjectMeta", "x"),
+        ("json: cannot unmarshal number into Go struct field ObjectMeta.metadata.name of type string", {"name": 5}),
+        ("json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type", {"labels": ["a"]}),
+    ],
+)
+def test_metadata_of_the_wrong_shape(rest: Client, message: str, meta: object) -> None:
+    refused(
+        rest,
+        400,
+        f'ConfigMap in version "v1" cannot be handled as a ConfigMap: {message}',
+        "POST",
+        MAPS,
+        {**MAP, "metadata": meta},
+    )
+    code, answer = rest("PATCH", f"{MAPS}/c", {"metadata": meta}, media=MERGE)
+    assert code == 422, answer
+
+
+SCALE = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "d"}}
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "method", "body"),
+    [
+        (400, "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32", "PUT",
+         {**SCALE, "spec": {"replicas": "x"}}),
+        (422, "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32", "PATCH",
+         {"spec": {"replicas": "x"}}),
+        (400, "the name of the object (e) does not match the name on the URL (d)", "PUT",
+         {**SCALE, "metadata": {"name": "e"}}),
+        (400, "Deployment in version \"v1\" cannot be handled as a Scale: converting (v1.Deployment) to", "PUT",
+         {**SCALE, "kind": "Deployment", "apiVersion": "apps/v1"}),
+        (422, "spec.replicas: Invalid value: -1: must be greater than or equal to 0", "PATCH",
+         {"spec": {"replicas": -1}}),
+    ],
+)  # fmt: skip
+def test_scales_that_are_refused(rest: Client, code: int, message: str, method: str, body: dict) -> None:
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    assert rest("POST", path, {"metadata": {"name": "d"}, "spec": spec})[0] == 201
+    refused(
+        rest, code, message, method, f"{path}/d/scale", body, media=MERGE if method == "PATCH" else "application/json"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("error converting YAML to JSON: yaml: mapping values are not allowed", b"a: b: c"),
+        ("error converting YAML to JSON: yaml: line 2: ", b"a: b\n- c"),
+        ("json: cannot unmarshal array into Go value of type map[string]interface {}", b"[]"),
+    ],
+)
+def test_configurations_that_are_no_yaml(rest: Client, message: str, text: bytes) -> None:
+    refused(rest, 400, message, "PATCH", f"{MAPS}/c", text, media=APPLY, fieldManager="m")
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "patch"),
+    [
+        (500, "unknown patch type: frob in map: map[$patch:frob]", {"data": {"$patch": "frob"}}),
+        (400, "invalid patch format of retainKeys", {"data": {"$retainKeys": "a"}}),
+        (400, "invalid patch format of setElementOrder list", {"metadata": {"$setElementOrder/finalizers": "a"}}),
+        (400, "invalid patch format of primitive list", {"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}}),
+    ],
+)
+def test_directives_that_are_none(rest: Client, code: int, message: str, patch: dict) -> None:
+    media = "application/strategic-merge-patch+json"
+    refused(rest, code, message, "PATCH", f"{MAPS}/c", patch, media=media)
+
+
+def test_the_label_with_the_name_of_a_namespace_stays(rest: Client) -> None:
+    code, answer = rest("PATCH", "/api/v1/namespaces/default", {"metadata": {"labels": None}}, media=MERGE)
+    assert (code, answer["metadata"]["labels"]) == (200, {"kubernetes.io/metadata.name": "default"})

@@ -1,53 +1,100 @@
-"""Who owns which fields may be rewritten by writing it."""
+"""Garbage as the collector of a real cluster finds it: dependents that come late, owners elsewhere, deletes with a condition."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 
 from tests.karpy.sim.api.conftest import Client
 
-PATH = "/api/v1/namespaces/default/configmaps"
-JSON_PATCH, MERGE = "application/json-patch+json", "application/merge-patch+json"
+MAPS = "/api/v1/namespaces/{}/configmaps"
+DEFAULT = MAPS.format("default")
 
 
-@pytest.fixture
-def made(rest: Client) -> dict:
-    body = {"metadata": {"name": "a"}, "data": {"k": "1"}}
-    return rest("POST", PATH, body, fieldManager="first")[1]
+def make(rest: Client, name: str, owner: dict | None = None, space: str = "default", **meta: object) -> dict:
+    owners = [] if owner is None else [reference(owner)]
+    body = {"metadata": {"name": name, "ownerReferences": owners, **meta}}
+    code, answer = rest("POST", MAPS.format(space), body)
+    assert code == 201, answer
+    found: dict = answer
+    return found
 
 
-def owners(obj: dict) -> list[tuple[str, str]]:
-    return [(each["manager"], each["operation"]) for each in obj["metadata"].get("managedFields", ())]
+def reference(owner: dict, **more: object) -> dict:
+    meta = owner["metadata"]
+    return {"apiVersion": "v1", "kind": owner["kind"], "name": meta["name"], "uid": meta["uid"], **more}
 
 
-def test_an_owner_is_renamed_by_a_patch(rest: Client, made: dict) -> None:
-    (entry,) = made["metadata"]["managedFields"]
-    renamed = [{**entry, "manager": "second", "operation": "Apply"}]
-    patch = [{"op": "replace", "path": "/metadata/managedFields", "value": renamed}]
-    code, changed = rest("PATCH", f"{PATH}/a", patch, media=JSON_PATCH, fieldManager="kubectl")
-    assert code == 200
-    assert changed["metadata"]["managedFields"] == renamed
-    assert changed["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+def names(rest: Client, space: str = "default") -> list[str]:
+    return [each["metadata"]["name"] for each in rest("GET", MAPS.format(space))[1]["items"]]
 
 
-def test_an_empty_entry_forgets_all_owners(rest: Client, made: dict) -> None:
-    _, changed = rest("PATCH", f"{PATH}/a", {"metadata": {"managedFields": [{}]}}, media=MERGE)
-    assert "managedFields" not in changed["metadata"]
+def test_a_dependent_that_comes_after_its_owner_went_goes_too(rest: Client) -> None:
+    owner = make(rest, "owner")
+    rest("DELETE", f"{DEFAULT}/owner")
+    make(rest, "late", owner)
+    assert names(rest) == []
 
 
-@pytest.mark.parametrize("said", [[], None, [{"manager": "x"}], [{"operation": "Apply", "fieldsType": "FieldsV2"}]])
-def test_what_cannot_be_read_leaves_the_owners_as_they_were(rest: Client, made: dict, said: object) -> None:
-    changed = json.loads(json.dumps(made))
-    changed["metadata"]["managedFields"] = said
-    _, after = rest("PUT", f"{PATH}/a", changed)
-    assert owners(after) == [("first", "Update")]
+def test_one_that_is_given_a_lost_owner_goes_too(rest: Client) -> None:
+    owner = make(rest, "owner")
+    rest("DELETE", f"{DEFAULT}/owner")
+    make(rest, "free")
+    patch = {"metadata": {"ownerReferences": [reference(owner)]}}
+    rest("PATCH", f"{DEFAULT}/free", patch, media="application/merge-patch+json")
+    assert names(rest) == []
 
 
-def test_a_subresource_does_not_rewrite_owners(rest: Client) -> None:
-    _, node = rest("POST", "/api/v1/nodes", {"metadata": {"name": "n", "labels": {"a": "b"}}}, fieldManager="first")
-    said = [{**node["metadata"]["managedFields"][0], "manager": "second"}]
-    body = {**node, "metadata": {**node["metadata"], "managedFields": said}}
-    _, after = rest("PUT", "/api/v1/nodes/n/status", body, fieldManager="kubelet")
-    assert owners(after) == [("first", "Update")]
+def test_an_owner_in_another_namespace_is_none(rest: Client) -> None:
+    rest("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+    make(rest, "abroad", make(rest, "owner"), "other")
+    assert names(rest, "other") == []
+
+
+def test_what_is_cluster_wide_may_own_what_is_in_a_namespace(rest: Client) -> None:
+    node = rest("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})[1]
+    make(rest, "kept", node)
+    assert names(rest) == ["kept"]
+    rest("DELETE", "/api/v1/nodes/n")
+    assert names(rest) == []
+
+
+def test_an_owner_with_a_second_life_is_another(rest: Client) -> None:
+    first = make(rest, "owner")
+    rest("DELETE", f"{DEFAULT}/owner")
+    make(rest, "owner")
+    make(rest, "late", first)
+    assert names(rest) == ["owner"]
+
+
+@pytest.mark.parametrize(("blocking", "left"), [(True, ["held", "owner"]), (False, ["held"])])
+def test_in_the_foreground_only_blocking_dependents_are_waited_for(
+    rest: Client, left: list[str], *, blocking: bool
+) -> None:
+    owner = make(rest, "owner")
+    held = {"name": "held", "finalizers": ["a.b/c"], "ownerReferences": [reference(owner, blockOwnerDeletion=blocking)]}
+    assert rest("POST", DEFAULT, {"metadata": held})[0] == 201
+    rest("DELETE", f"{DEFAULT}/owner", propagationPolicy="Foreground")
+    assert names(rest) == left
+    rest("PATCH", f"{DEFAULT}/held", {"metadata": {"finalizers": None}}, media="application/merge-patch+json")
+    assert names(rest) == []
+
+
+def test_a_collection_is_deleted_by_selector_and_the_answer_shows_what_was(rest: Client) -> None:
+    make(rest, "a", labels={"x": "1"})
+    make(rest, "b", labels={"x": "2"})
+    code, answer = rest("DELETE", DEFAULT, labelSelector="x=1", dryRun="All")
+    assert (code, names(rest)) == (200, ["a", "b"])
+    code, answer = rest("DELETE", DEFAULT, labelSelector="x=1")
+    assert (code, answer["kind"], [each["metadata"]["name"] for each in answer["items"]]) == (
+        200,
+        "ConfigMapList",
+        ["a"],
+    )
+    assert names(rest) == ["b"]
+
+
+def test_an_empty_map_that_is_applied_is_no_claim_to_what_others_have_in_it(rest: Client) -> None:
+    rest("POST", DEFAULT, {"metadata": {"name": "c"}, "data": {"a": "b"}})
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {}}
+    code, answer = rest("PATCH", f"{DEFAULT}/c", body, media="application/apply-patch+yaml", fieldManager="m")
+    assert (code, answer["data"]) == (200, {"a": "b"})

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from karpy.sim.api.features import LIVING
+from karpy.sim.apiserver import ApiServer
+from karpy.sim.clock import VirtualClock
 from tests.karpy.sim.api.conftest import Client
 
 BASE = "/api/v1/namespaces/default"
@@ -65,6 +68,15 @@ def test_every_namespace_has_an_account_that_tokens_can_be_had_for(rest: Client)
     accounts = rest("GET", "/api/v1/namespaces/new/serviceaccounts")[1]["items"]
     assert [each["metadata"]["name"] for each in accounts] == ["default"]
     assert rest("POST", "/api/v1/namespaces/new/serviceaccounts/default/token", {"spec": {}})[0] == 201
+
+
+def test_logs_are_empty_where_there_are_kubelets_and_nobody_has_them_without(rest: Client) -> None:
+    code, answer = rest("GET", f"{POD}/log")
+    assert (code, answer["message"]) == (404, "the server could not find the requested resource ( pods/log p)")
+    living = Client(ApiServer(VirtualClock(), features=LIVING))
+    living("POST", f"{BASE}/pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+    assert living("GET", f"{POD}/log") == (200, "")
+    assert living("GET", f"{BASE}/pods/none/log")[0] == 404
 
 
 class TestDebugging:

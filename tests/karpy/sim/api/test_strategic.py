@@ -69,4 +69,5 @@ def test_atomic_lists_are_replaced(name: str) -> None:
 def test_an_element_without_its_key_is_refused() -> None:
     with pytest.raises(KubeError) as refused:
         strategic_merge(_pod({"name": "a"}), _pod({"image": "x"}))
-    assert refused.value.code == 400
+    assert refused.value.code == 500  # as on the real server
+    assert refused.value.message == "map: map[image:x] does not contain declared merge key: name"

@@ -204,3 +204,9 @@ class TestWatches:
     def test_the_timeout_is_the_clients(self, rest: Client) -> None:
         assert rest.watch(NODES, timeoutSeconds="7").timeout_s == 7.0
         assert rest.watch(NODES).timeout_s is None
+
+    def test_the_older_paths_of_watches_still_lead_there(self, rest: Client) -> None:
+        add(rest, "a", "b")
+        stream = rest.answer("GET", "/api/v1/watch/nodes", fieldSelector="metadata.name=a")
+        assert isinstance(stream, WatchStream)
+        assert events(stream) == [("ADDED", "a")]

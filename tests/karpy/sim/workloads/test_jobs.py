@@ -7,6 +7,7 @@ import pytest
 
 from karpy.errors import KubeError
 from karpy.objects import kinds
+from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.podlife import EXIT_CODE, RUN_SECONDS
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import phases, pods, status, template, world_with_nodes
@@ -186,3 +187,67 @@ def test_pods_of_a_deleted_job_go_with_it() -> None:
     world.api.delete(kinds.JOB, "work", "default")
     world.run(20)
     assert pods(world) == []
+
+
+def indexed(**spec: Any) -> dict[str, Any]:
+    return job(completions=4, parallelism=4, completionMode="Indexed", **spec)
+
+
+def make_fail(world: World, *indexes: int) -> None:
+    """From now on every pod of these indexes fails when its containers have run."""
+    mark = "batch.kubernetes.io/job-completion-index"
+
+    def spoil(event: WatchEvent) -> None:
+        notes = event.object["metadata"]["annotations"]
+        if event.type is not EventType.DELETED and int(notes[mark]) in indexes and EXIT_CODE not in notes:
+            patch = {"metadata": {"annotations": {EXIT_CODE: "1"}}}
+            world.api.patch(kinds.POD, event.object["metadata"]["name"], patch, "default")
+
+    world.subscribe(kinds.POD, spoil)
+
+
+def test_each_index_may_fail_by_itself_and_the_others_go_on() -> None:
+    world = world_with_nodes(2)
+    make_fail(world, 1)
+    world.apply([indexed(backoffLimitPerIndex=1)])
+    world.run(200)
+    found = status(world, kinds.JOB, "work")
+    assert (found["completedIndexes"], found["failedIndexes"]) == ("0,2,3", "1")
+    assert (found["succeeded"], found["failed"]) == (3, 2)
+    assert conditions(world) == {"Failed": "FailedIndexes"}
+
+
+def test_too_many_failed_indexes_end_the_job() -> None:
+    world = world_with_nodes(2)
+    make_fail(world, 0, 1)
+    world.apply([indexed(backoffLimitPerIndex=0, maxFailedIndexes=1)])
+    world.run(200)
+    assert conditions(world) == {"Failed": "MaxFailedIndexesExceeded"}
+
+
+def test_a_code_may_be_final_for_its_index_alone() -> None:
+    world = world_with_nodes(2)
+    make_fail(world, 2)
+    codes = {"operator": "In", "values": [1]}
+    policy = {"rules": [{"action": "FailIndex", "onExitCodes": codes}]}
+    world.apply([indexed(backoffLimitPerIndex=5, podFailurePolicy=policy)])
+    world.run(200)
+    found = status(world, kinds.JOB, "work")
+    assert (found["failedIndexes"], found["failed"]) == ("2", 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "ends"),
+    [
+        ({"succeededIndexes": "0"}, True),
+        ({"succeededCount": 3}, True),
+        ({"succeededIndexes": "2-3", "succeededCount": 1}, True),
+        ({"succeededIndexes": "1"}, False),
+    ],
+)
+def test_some_indexes_may_be_enough(rule: dict[str, Any], ends: bool) -> None:
+    world = world_with_nodes(2)
+    make_fail(world, 1)
+    world.apply([indexed(backoffLimitPerIndex=100, successPolicy={"rules": [rule]})])
+    world.run(100)
+    assert conditions(world) == ({"Complete": "SuccessPolicy"} if ends else {})

@@ -1,0 +1,51 @@
+"""What a new object of a kind holds before anyone has set anything: fields that are always written out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["ZERO"]
+
+Body = Mapping[str, Any]
+
+
+_TEMPLATE: Body = {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}}
+
+
+_NO_EVENT: Body = {
+    "involvedObject": {},
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+
+
+ZERO: Mapping[str, Body] = {
+    "Pod": {"spec": {"containers": None}},
+    "Node": {"spec": {}},
+    "Service": {"spec": {}, "status": {}},
+    "Namespace": {"spec": {}},
+    "PersistentVolumeClaim": {"spec": {"resources": {}}},
+    "PersistentVolume": {"spec": {}},
+    "Deployment": {"spec": {"selector": None, "template": _TEMPLATE, "strategy": {}}},
+    "ReplicaSet": {"spec": {"selector": None, "template": _TEMPLATE}},
+    "StatefulSet": {"spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}}},
+    "DaemonSet": {"spec": {"selector": None, "template": _TEMPLATE, "updateStrategy": {}}},
+    "Job": {"spec": {"template": _TEMPLATE}},
+    "CronJob": {"spec": {"jobTemplate": {"metadata": {"creationTimestamp": None}, "spec": {"template": _TEMPLATE}}}},
+    "PodDisruptionBudget": {"spec": {}},
+    "Lease": {"spec": {}},
+    "CSINode": {"spec": {"drivers": None}},
+    "HorizontalPodAutoscaler": {"spec": {"scaleTargetRef": {}}},
+    "ResourceQuota": {"spec": {}},
+    "LimitRange": {"spec": {"limits": None}},
+    "Event": _NO_EVENT,
+    "CustomResourceDefinition": {"spec": {"names": {}}},
+}
+
+
+"""What a new object of the kind holds before anyone has set anything: fields that are always written out."""

@@ -1,0 +1,30 @@
+"""Python's search for garbage in cycles, less often while a world runs.
+
+A world holds hundreds of thousands of objects that live long, and makes little garbage that only this search would find. Looking
+through all of them as often as Python does by default takes a fifth of the time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["rarely_collected"]
+
+_NEW_OBJECTS = 50_000
+"""As many may be made before the young ones are looked through."""
+
+
+@contextmanager
+def rarely_collected() -> Iterator[None]:
+    """Look for garbage less often for as long as this lasts. What the process has set itself to be rarer stays."""
+    before = gc.get_threshold()
+    if not 0 < before[0] < _NEW_OBJECTS:
+        yield
+        return
+    gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
