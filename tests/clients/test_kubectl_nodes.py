@@ -96,8 +96,8 @@ def test_nodes_are_described_with_what_runs_on_them(kubectl: Kubectl) -> None:
     for text in (
         "Controlled By:  ReplicaSet/web-",
         "cpu:        125m",
-        "Scheduled",
+        "node.kubernetes.io/not-ready:NoExecute op=Exists for 300s",
         "Successfully assigned",
-        "Started",
+        "Started container nginx",
     ):
         assert text in described
