@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import largeworld
 import optimum
 import serving
 import snapshots
@@ -21,6 +22,7 @@ MODULES = {
     "snapshots": snapshots,
     "serving": serving,
     "worlds": worlds,
+    "largeworld": largeworld,
 }
 
 

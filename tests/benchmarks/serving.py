@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import http.client
 import json
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from measure import Measure, rate
+from measure import Measure, duration, rate, seconds
 
 from karpy.objects.kinds import POD
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 from karpy.sim.http import ApiServerHttp, serve
 
+KUBECTL = Path(sys.executable).parent / "kubectl"
 CALLS = 2_000
 OVER_HTTP = 500
+WATCHERS = 10
+LISTED, PRINTED = 10_000, 5_000
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -45,12 +53,25 @@ def _in_process() -> Iterator[Measure]:
 
     pods, rounds = _pods(CALLS), iter(range(1_000_000))
     yield rate("API server in process: create pods", "calls/s", CALLS, create_all)
+    name = f"API server in process: create pods, {WATCHERS} watchers follow"
+    yield rate(name, "calls/s", CALLS, lambda: _followed(pods))
+    yield rate(f"{name}: events told", "events/s", CALLS * WATCHERS, lambda: _followed(pods))
     api = filled()
     yield rate(
         "API server in process: get a pod", "calls/s", CALLS, _each(lambda i: api.get(POD, f"pod-{i}", "default"))
     )
     yield rate("API server in process: merge-patch a pod", "calls/s", CALLS, patch_all)
     yield rate("API server in process: watch events taken", "events/s", CALLS, lambda: _watched(api, patch_all))
+
+
+def _followed(pods: list[dict[str, Any]]) -> None:
+    """Create pods while watchers take in each at once."""
+    api = ApiServer(VirtualClock())
+    watches = [api.watch(POD, api.list(POD).resource_version) for _ in range(WATCHERS)]
+    for obj in pods:
+        api.create(POD, obj)
+        for watch in watches:
+            watch.poll()
 
 
 def _watched(api: ApiServer, write: Callable[[], None]) -> None:
@@ -84,6 +105,48 @@ def _over_http() -> Iterator[Measure]:
         yield rate("API server over HTTP: watch events received", "events/s", OVER_HTTP, lambda: client.watch(rounds))
     finally:
         server.stop()
+    yield _listed()
+    if KUBECTL.exists():
+        yield _printed()
+
+
+def _listed() -> Measure:
+    """One list of many pods, read to the end and parsed; each time a pod is another one."""
+    with _filled(LISTED) as server:
+        client, rounds = _Client(server), iter(range(1_000_000))
+
+        def once() -> float:
+            client.patch(0, next(rounds))
+            return seconds(client.list)
+
+        return duration(f"API server over HTTP: list {LISTED:,} pods", once)
+
+
+def _printed() -> Measure:
+    """``kubectl get pods``, as a process."""
+    with _filled(PRINTED) as server, tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        server.write_kubeconfig(kubeconfig)
+        command = [str(KUBECTL), "--kubeconfig", str(kubeconfig), "get", "pods"]
+        environment = {"PATH": "", "HOME": folder}
+
+        def once() -> None:
+            found = subprocess.run(command, capture_output=True, check=True, env=environment)
+            assert found.stdout.count(b"\n") == PRINTED + 1
+
+        return duration(f"API server over HTTP: kubectl get {PRINTED:,} pods", lambda: seconds(once))
+
+
+@contextmanager
+def _filled(count: int) -> Iterator[ApiServerHttp]:
+    api = ApiServer(VirtualClock())
+    for obj in _pods(count):
+        api.create(POD, obj)
+    server = serve(api)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 _BATCH = range(OVER_HTTP)
@@ -102,6 +165,9 @@ class _Client:
     def get(self, index: int) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self._call("GET", f"{PODS}/pod-{index}"))
         return found
+
+    def list(self) -> None:
+        assert len(json.loads(self._call("GET", PODS))["items"]) == LISTED
 
     def patch(self, index: int, round_: int) -> None:
         body = json.dumps({"metadata": {"labels": {"round": str(round_)}}})

@@ -21,6 +21,7 @@ HOUR = 3_600
 DAY_APPS, DAY_PODS, DAY_NODES = 30, 3_000, 200
 INTERRUPTED_PER_HOUR = 0.01
 ROLLOUT_EVERY_S = 600
+BROUGHT_NODES, BROUGHT_PODS = 1_000, 5_000
 REST_S = 600
 CHURN_S = 600
 
@@ -36,6 +37,11 @@ def measures() -> Iterator[Measure]:
         f"world: {name}, at rest, heartbeats written", "virtual s/s", REST_S, lambda: writing.run(REST_S), runs=3
     )
     yield duration(f"world: 24 h of rollouts and interruptions, {DAY_NODES} nodes and {DAY_PODS:,} pods", day, runs=1)
+    yield rate("world: machines joined as nodes", "nodes/s", BROUGHT_NODES, launched, runs=3)
+    crowdless = launched()
+    yield rate(
+        f"world: pods brought up on {BROUGHT_NODES:,} nodes", "pods/s", BROUGHT_PODS, lambda: bring(crowdless), runs=1
+    )
     for scenario in ("eks", "aks-nap"):
         yield duration(f"demo: {scenario} at full speed", lambda s=scenario: seconds(lambda: demonstrate(s)))
 
@@ -48,6 +54,23 @@ def crowded(*, heartbeats: bool) -> World:
     assert world.run_until(lambda: running(world) == PODS, HOUR), f"{running(world)} pods run"
     world.run(120)  # whatever can be consolidated has been
     return world
+
+
+def launched() -> World:
+    """A world whose machines have all joined, without an autoscaler."""
+    world = World(0)
+    node_class = next(pool())
+    for _ in range(BROUGHT_NODES):
+        world.cloud.add_machine("s-12x-amd64", "sim-1a", node_class)
+    world.run(120)
+    assert len(world.api.list(NODE).items) == BROUGHT_NODES
+    return world
+
+
+def bring(world: World) -> None:
+    """Pods, from the creation of a Deployment until all of them are ready."""
+    world.apply([_app("web", BROUGHT_PODS)])
+    assert world.run_until(lambda: _ready(world, ["web"]) == BROUGHT_PODS, HOUR)
 
 
 def day() -> float:

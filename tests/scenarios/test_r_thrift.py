@@ -88,7 +88,7 @@ def test_r02_a_pod_that_fits_on_no_machine_as_promised_brings_few_of_them(less: 
 
 
 class Marks:
-    """An agent of somebody else that puts a taint on every node as soon as it is ready for pods."""
+    """An agent of somebody else that puts a taint on every node as soon as it is registered."""
 
     name = "marks"
     sources: Sequence[Source] = (Source(kinds.NODE, by_name),)
@@ -99,7 +99,7 @@ class Marks:
     def reconcile(self, request: Request) -> Result:
         for node in self.kube.list(kinds.NODE, field_selector=f"metadata.name={request.name}").items:
             taints = node["spec"].get("taints", [])
-            if "karpenter.sh/initialized" in node["metadata"]["labels"] and all(t["key"] != "mine" for t in taints):
+            if "karpenter.sh/registered" in node["metadata"]["labels"] and all(t["key"] != "mine" for t in taints):
                 marked = [*taints, {"key": "mine", "effect": "NoSchedule"}]
                 self.kube.patch(kinds.NODE, request.name, {"spec": {"taints": marked}})
         return DONE
