@@ -113,22 +113,23 @@ def test_waiting_ends_when_it_happens(kubectl: Kubectl) -> None:
 
 
 def test_a_watch_prints_what_happens_in_columns(kubectl: Kubectl) -> None:
-    with kubectl.start("get pods --watch") as pods, kubectl.start("get nodes --watch -o wide") as nodes:
+    kubectl("run there --image=nginx")
+    pod_watch = kubectl.start("get pods --watch --output-watch-events")
+    with pod_watch as pods, kubectl.start("get nodes --watch -o wide") as nodes:
+        lines = pods.until("there")  # now it watches
+        assert lines[0].split() == ["EVENT", "NAME", "READY", "STATUS", "RESTARTS", "AGE"]
         kubectl('run one --image=nginx --overrides=\'{"spec":{"terminationGracePeriodSeconds":1}}\'')
-        lines = pods.until(" Running ")
-        assert lines[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
-        assert [line.split()[2] for line in lines[1:]][:2] == ["Pending", "Pending"], "unbound, then bound"
-        assert "ContainerCreating" in "".join(lines)
-        assert lines[-1].split()[:4] == ["one", "1/1", "Running", "0"]
+        one = [pods.until(" one ")[-1].split() for _ in range(2)]
+        assert [line[:4] for line in one] == [["ADDED", "one", "0/1", "Pending"], ["MODIFIED", "one", "0/1", "Pending"]]
+        while one[-1][3] != "Running":
+            one.append(pods.until(" one ")[-1].split())
+        assert one[-2][3] == "ContainerCreating"
+        assert one[-1][:5] == ["MODIFIED", "one", "1/1", "Running", "0"]
         seen = nodes.until(" Ready ")
         assert seen[0].split()[-4:] == ["EXTERNAL-IP", "OS-IMAGE", "KERNEL-VERSION", "CONTAINER-RUNTIME"]
         kubectl("delete pod one")
-        assert pods.until(" Terminating ")
-    with kubectl.start("get pods --watch --output-watch-events") as told:
-        kubectl("run two --image=nginx")
-        lines = told.until("MODIFIED")
-        assert lines[0].split()[:2] == ["EVENT", "NAME"]
-        assert lines[1].split()[:2] == ["ADDED", "two"]
+        assert " Terminating " in pods.until(" one ")[-1]
+        assert pods.until("DELETED")[-1].split()[1] == "one"
 
 
 def test_owners_are_deleted_with_before_and_without_their_dependents(kubectl: Kubectl) -> None:
