@@ -12,12 +12,10 @@ from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.sim.crowds import Crowd, Crowds, Key
 from karpy.sim.loop import Loop
 
 __all__ = ["ClusterCache", "Key", "controller_of", "key_of"]
-
-Key = tuple[str, str]
-"""Namespace (empty for cluster-scoped objects) and name."""
 
 _OWNED = (kinds.POD, kinds.REPLICA_SET)
 
@@ -70,7 +68,7 @@ class ClusterCache:
         self._loop = loop
         self._pods_by_node = _Index()
         self._pods_by_namespace = _Index()
-        self._by_owner = {kind: _Index() for kind in _OWNED}
+        self._by_owner = {kind: Crowds() for kind in _OWNED}
         loop.subscribe(kinds.POD, self._take_pod)
         loop.subscribe(kinds.REPLICA_SET, self._take_owned)
 
@@ -81,8 +79,16 @@ class ClusterCache:
         return self._loop.objects(kind).values()
 
     def owned(self, kind: Kind, uid: str) -> Collection[RawObject]:
-        """Pods or ReplicaSets that the object with this uid controls; those that nobody controls for an empty uid."""
-        return self._by_owner[kind].group(uid).values()
+        """Pods or ReplicaSets that the object with this uid controls."""
+        return self.crowd(kind, uid).members.values()
+
+    def crowd(self, kind: Kind, uid: str) -> Crowd:
+        """The same, counted."""
+        return self._by_owner[kind].of(uid)
+
+    def orphans(self, kind: Kind, namespace: str) -> Crowd:
+        """Pods or ReplicaSets of a namespace that nobody controls."""
+        return self._by_owner[kind].of(_nobody_in(namespace))
 
     def pods_on(self, node: str) -> Collection[RawObject]:
         """Pods bound to a node."""
@@ -111,4 +117,8 @@ class ClusterCache:
             index.remove(key)
         else:
             owner = controller_of(event.object)
-            index.put(key, "" if owner is None else owner["uid"], event.object)
+            index.put(key, _nobody_in(key[0]) if owner is None else owner["uid"], event.object)
+
+
+def _nobody_in(namespace: str) -> str:
+    return f"/{namespace}"

@@ -22,8 +22,8 @@ from karpy.sim.kubelet import Kubelets
 from karpy.sim.machines import Machine
 from karpy.sim.nodes import address_of
 from karpy.sim.podadmission import Misfit, misfit
+from karpy.sim.podfacts import is_finished
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
-from karpy.sim.workloads.objects import is_finished
 
 __all__ = ["PodAgents"]
 

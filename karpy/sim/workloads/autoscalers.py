@@ -19,8 +19,9 @@ from karpy.objects.kinds import Kind
 from karpy.sim.api.selectors import matches_label_selector
 from karpy.sim.cache import ClusterCache, Key
 from karpy.sim.loads import Loads
+from karpy.sim.podfacts import is_deleting
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
-from karpy.sim.workloads.objects import is_deleting, with_condition, write_status
+from karpy.sim.workloads.objects import with_condition, write_status
 from karpy.sim.workloads.podmetrics import Proposal, Unmeasured, propose
 from karpy.sim.workloads.scaling import Advice, Change, limited, stabilized
 

@@ -16,9 +16,10 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.podfacts import condition_of, is_deleting
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.workloads.cron import Schedule
-from karpy.sim.workloads.objects import condition_of, is_deleting, owner_reference, owners, write_status
+from karpy.sim.workloads.objects import owner_reference, owners, write_status
 
 __all__ = ["CRON_JOB", "CronJobs"]
 

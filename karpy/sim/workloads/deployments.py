@@ -13,11 +13,12 @@ from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.podfacts import is_deleting, is_finished
 from karpy.sim.recorder import Recorder
 from karpy.sim.workloads import rollout
 from karpy.sim.workloads.deploymentsets import SetKeeper, Sets, count, desired_size, limits, most_size, size, sort
 from karpy.sim.workloads.deploymentstatus import Conditions, counts, is_complete
-from karpy.sim.workloads.objects import claim, is_deleting, is_finished, owners, write_status
+from karpy.sim.workloads.objects import claim, owners, write_status
 
 __all__ = ["Deployments"]
 

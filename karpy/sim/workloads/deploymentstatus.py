@@ -10,8 +10,8 @@ from typing import Any
 
 from karpy.clock import format_time, parse_time
 from karpy.kube.client import RawObject
+from karpy.sim.podfacts import condition_of
 from karpy.sim.workloads.deploymentsets import Sets, count, limits, size
-from karpy.sim.workloads.objects import condition_of
 
 __all__ = ["Conditions", "counts", "is_complete"]
 

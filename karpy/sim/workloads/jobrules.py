@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from karpy.kube.client import RawObject
-from karpy.sim.workloads.objects import condition_of, is_deleting, is_finished
+from karpy.sim.podfacts import condition_of, is_deleting, is_finished
 
 __all__ = [
     "INDEX",

@@ -17,19 +17,13 @@ from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.podfacts import condition_of, is_active, is_deleting, is_finished
 from karpy.sim.recorder import NORMAL, Recorder
 from karpy.sim.workloads import jobindexes, jobrules
 from karpy.sim.workloads.jobpods import pod_for
 from karpy.sim.workloads.jobrules import COMPLETE, OUT_OF_TIME, TOO_MANY_FAILURES, TRACKED, Round, Verdict
 from karpy.sim.workloads.jobstatus import JobStatus
-from karpy.sim.workloads.objects import (
-    condition_of,
-    delete_pod,
-    is_active,
-    is_deleting,
-    is_finished,
-    owners,
-)
+from karpy.sim.workloads.objects import delete_pod, owners
 from karpy.sim.workloads.replicasets import deletion_order
 
 __all__ = ["Jobs"]

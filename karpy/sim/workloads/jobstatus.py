@@ -8,10 +8,11 @@ from typing import Any
 from karpy.clock import Clock, format_time
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
+from karpy.sim.podfacts import condition_of, is_ready
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.workloads import jobindexes, jobrules
 from karpy.sim.workloads.jobrules import Round, Verdict
-from karpy.sim.workloads.objects import condition_of, is_ready, with_condition
+from karpy.sim.workloads.objects import with_condition
 
 __all__ = ["JobStatus"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from karpy.clock import format_time, parse_time
+from karpy.clock import format_time
 from karpy.controllers.base import Request
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
@@ -18,15 +18,12 @@ from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.api.selectors import selector_test
 from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.podfacts import is_active, is_deleting
 
 __all__ = [
-    "available_since",
     "claim",
-    "condition_of",
     "delete_pod",
-    "is_active",
-    "is_deleting",
-    "is_ready",
+    "is_settled",
     "owner_reference",
     "owners",
     "pod_from",
@@ -35,45 +32,8 @@ __all__ = [
     "write_status",
 ]
 
-_FINISHED = ("Succeeded", "Failed")
 _SAFE = "bcdfghjklmnpqrstvwxz2456789"
 _encode = msgspec.json.Encoder(order="deterministic").encode
-
-
-def is_deleting(obj: RawObject) -> bool:
-    return "deletionTimestamp" in obj["metadata"]
-
-
-def is_finished(pod: RawObject) -> bool:
-    status = pod.get("status")
-    return status is not None and status.get("phase") in _FINISHED
-
-
-def is_active(pod: RawObject) -> bool:
-    """Neither finished nor on its way out."""
-    return "deletionTimestamp" not in pod["metadata"] and not is_finished(pod)
-
-
-def condition_of(obj: RawObject, type_: str) -> Mapping[str, Any] | None:
-    status = obj.get("status")
-    for condition in (status.get("conditions") if status else None) or ():
-        if condition["type"] == type_:
-            found: Mapping[str, Any] = condition
-            return found
-    return None
-
-
-def is_ready(pod: RawObject) -> bool:
-    condition = condition_of(pod, "Ready")
-    return condition is not None and condition["status"] == "True"
-
-
-def available_since(pod: RawObject, min_ready_s: float) -> float | None:
-    """From when on the pod counts as available; None while it is not ready."""
-    condition = condition_of(pod, "Ready")
-    if condition is None or condition["status"] != "True":
-        return None
-    return parse_time(condition["lastTransitionTime"]) + min_ready_s if min_ready_s else 0.0
 
 
 def owner_reference(kind: Kind, owner: RawObject) -> dict[str, Any]:
@@ -131,15 +91,23 @@ def claim(kube: KubeClient, cache: ClusterCache, dependents: Kind, kind: Kind, o
             kept.append(dependent)
         else:
             _set_owners(kube, dependents, dependent, _without(dependent, metadata["uid"]))
-    if is_deleting(owner):
+    orphans = cache.orphans(dependents, metadata.get("namespace", ""))
+    if is_deleting(owner) or not orphans.any_labels(fits):
         return kept
-    for orphan in tuple(cache.owned(dependents, "")):
-        same_space = orphan["metadata"].get("namespace") == metadata.get("namespace")
-        if same_space and fits(orphan["metadata"].get("labels") or {}) and is_active(orphan):
+    for orphan in tuple(orphans.members.values()):
+        if fits(orphan["metadata"].get("labels") or {}) and is_active(orphan):
             references = [*(orphan["metadata"].get("ownerReferences") or ()), owner_reference(kind, owner)]
             if _set_owners(kube, dependents, orphan, references):
                 kept.append(orphan)
     return kept
+
+
+def is_settled(cache: ClusterCache, dependents: Kind, owner: RawObject) -> bool:
+    """Whether `claim` has nothing to do: all that ``owner`` controls fits, and nothing that is free does."""
+    metadata, fits = owner["metadata"], selector_test(owner["spec"].get("selector"))
+    if cache.crowd(dependents, metadata["uid"]).any_labels(lambda labels: not fits(labels)):
+        return False
+    return is_deleting(owner) or not cache.orphans(dependents, metadata.get("namespace", "")).any_labels(fits)
 
 
 def _without(obj: RawObject, uid: str) -> list[Any]:

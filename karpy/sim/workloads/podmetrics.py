@@ -15,7 +15,7 @@ from karpy.clock import parse_time
 from karpy.kube.client import RawObject
 from karpy.quantity import Quantity
 from karpy.sim.loads import Loads
-from karpy.sim.workloads.objects import condition_of, is_deleting
+from karpy.sim.podfacts import condition_of, is_deleting
 from karpy.sim.workloads.scaling import within_tolerance
 
 __all__ = ["Proposal", "Unmeasured", "propose"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+import attrs
 
 from karpy import labels
 from karpy.clock import Clock, parse_time
@@ -15,25 +17,23 @@ from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.podfacts import available_since, condition_of, is_active, is_deleting, is_ready
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
-from karpy.sim.workloads.objects import (
-    available_since,
-    claim,
-    condition_of,
-    delete_pod,
-    is_active,
-    is_deleting,
-    is_ready,
-    owners,
-    pod_from,
-    with_condition,
-    write_status,
-)
+from karpy.sim.workloads.objects import claim, delete_pod, is_settled, owners, pod_from, with_condition, write_status
 
 __all__ = ["ReplicaSets", "deletion_order"]
 
 _BURST = 500
 """Pods made or ended in one go; the rest follows with the next look."""
+
+
+@attrs.frozen
+class _Own:
+    """Of the active pods of a set: how many there are, how many are ready, and which they are."""
+
+    active: int
+    ready: int
+    pods: Callable[[], list[RawObject]]
 
 
 class ReplicaSets:
@@ -58,22 +58,30 @@ class ReplicaSets:
         replica_set = self._cache.get(kinds.REPLICA_SET, request.name, request.namespace)
         if replica_set is None:
             return DONE
-        owned = claim(self._kube, self._cache, kinds.POD, kinds.REPLICA_SET, replica_set)
-        pods = [pod for pod in owned if is_active(pod)]
+        own = self._own(replica_set)
         try:
             if not is_deleting(replica_set):
-                self._fit(replica_set, pods)
+                self._fit(replica_set, own)
         except KubeError as error:
-            self._write_status(replica_set, pods, error)
+            self._write_status(replica_set, own, error)
             raise
-        return self._write_status(replica_set, pods)
+        return self._write_status(replica_set, own)
 
-    def _fit(self, replica_set: RawObject, pods: Sequence[RawObject]) -> None:
-        missing = replica_set["spec"].get("replicas", 1) - len(pods)
+    def _own(self, replica_set: RawObject) -> _Own:
+        """Its pods. While nothing is to be claimed or let go, which is nearly always, they need not be gone through."""
+        if not is_settled(self._cache, kinds.POD, replica_set):
+            claimed = claim(self._kube, self._cache, kinds.POD, kinds.REPLICA_SET, replica_set)
+            pods = [pod for pod in claimed if is_active(pod)]
+            return _Own(len(pods), sum(map(is_ready, pods)), lambda: pods)
+        crowd = self._cache.crowd(kinds.POD, replica_set["metadata"]["uid"])
+        return _Own(crowd.active, crowd.ready, lambda: [pod for pod in crowd.members.values() if is_active(pod)])
+
+    def _fit(self, replica_set: RawObject, own: _Own) -> None:
+        missing = replica_set["spec"].get("replicas", 1) - own.active
         if missing > 0:
             self._create(replica_set, min(missing, _BURST))
         elif missing < 0:
-            self._end(replica_set, pods, min(-missing, _BURST))
+            self._end(replica_set, own.pods(), min(-missing, _BURST))
 
     def _create(self, replica_set: RawObject, count: int) -> None:
         metadata = replica_set["metadata"]
@@ -106,27 +114,30 @@ class ReplicaSets:
     def _tell(self, replica_set: RawObject, reason: str, message: str) -> None:
         self._recorder.record(kinds.REPLICA_SET, replica_set, NORMAL, reason, message)
 
-    def _write_status(
-        self, replica_set: RawObject, pods: Sequence[RawObject], error: KubeError | None = None
-    ) -> Result:
-        now = self._clock.now()
-        min_ready_s = float(replica_set["spec"].get("minReadySeconds") or 0)
-        since = [available_since(pod, min_ready_s) for pod in pods]
-        later = [time for time in since if time is not None and time > now]
-        ready = sum(1 for time in since if time is not None)
+    def _write_status(self, replica_set: RawObject, own: _Own, error: KubeError | None = None) -> Result:
+        later = self._available_later(replica_set, own)
         status: dict[str, Any] = {
-            "replicas": len(pods),
-            "fullyLabeledReplicas": len(pods),
-            "readyReplicas": ready,
-            "availableReplicas": ready - len(later),
+            "replicas": own.active,
+            "fullyLabeledReplicas": own.active,
+            "readyReplicas": own.ready,
+            "availableReplicas": own.ready - len(later),
             "observedGeneration": replica_set["metadata"].get("generation", 0),
         }
-        conditions = self._conditions(replica_set, len(pods), error)
+        conditions = self._conditions(replica_set, own.active, error)
         if conditions is not None:
             status["conditions"] = conditions or None
         optional = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
         write_status(self._kube, kinds.REPLICA_SET, replica_set, status, optional)
-        return Result(min(later) - now) if later else DONE
+        return Result(min(later) - self._clock.now()) if later else DONE
+
+    def _available_later(self, replica_set: RawObject, own: _Own) -> list[float]:
+        """From when on those of its ready pods count as available that do not yet."""
+        min_ready_s = float(replica_set["spec"].get("minReadySeconds") or 0)
+        if not min_ready_s:
+            return []
+        now = self._clock.now()
+        since = (available_since(pod, min_ready_s) for pod in own.pods())
+        return [time for time in since if time is not None and time > now]
 
     def _conditions(self, replica_set: RawObject, count: int, error: KubeError | None) -> list[Any] | None:
         """The conditions when they are to change. A failure for the same reason is not told anew: its text may name another pod."""

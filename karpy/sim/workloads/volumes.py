@@ -18,10 +18,11 @@ from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of, key_of
+from karpy.sim.podfacts import is_deleting, is_finished
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.scheduler.storage import SELECTED_NODE
 from karpy.sim.scheduler.volumes import NO_PROVISIONER, capacity_of, suits
-from karpy.sim.workloads.objects import is_deleting, is_finished, owner_reference
+from karpy.sim.workloads.objects import owner_reference
 
 __all__ = ["EphemeralVolumes", "VolumeBinder"]
 

@@ -49,7 +49,8 @@ def test_pods_are_found_by_their_controlling_owner_or_by_having_none() -> None:
     it.create("b", ownerReferences=[owner("one", controller=False)])
     it.create("c")
     assert names(it.cache.owned(kinds.POD, "one")) == ["a"]
-    assert names(it.cache.owned(kinds.POD, "")) == ["b", "c"]
+    assert names(it.cache.orphans(kinds.POD, "default").members.values()) == ["b", "c"]
+    assert names(it.cache.orphans(kinds.POD, "kube-system").members.values()) == []
 
 
 def test_a_pod_that_changes_its_owner_moves() -> None:

@@ -15,7 +15,7 @@ from karpy.objects import kinds
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.http import serve
 from karpy.sim.outpost import Outpost
-from karpy.sim.workloads.objects import is_ready
+from karpy.sim.podfacts import is_ready
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, workload
 
 PATIENCE_S = 30.0

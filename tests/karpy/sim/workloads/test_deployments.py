@@ -5,8 +5,8 @@ from typing import Any
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
+from karpy.sim.podfacts import is_active, is_ready
 from karpy.sim.workloads.deploymentsets import HASH_LABEL, REVISION
-from karpy.sim.workloads.objects import is_active, is_ready
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import (
     deployment,

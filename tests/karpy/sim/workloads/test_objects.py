@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from karpy.sim.workloads.objects import available_since, template_hash, with_condition
+from karpy.sim.podfacts import available_since
+from karpy.sim.workloads.objects import template_hash, with_condition
 
 
 def test_equal_templates_have_equal_hashes_however_they_are_written() -> None:

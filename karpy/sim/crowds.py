@@ -1,0 +1,101 @@
+"""Objects with the same controlling owner, and what is asked about them again and again, counted as they change."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from karpy.kube.client import RawObject
+from karpy.sim.podfacts import is_active, is_ready
+
+__all__ = ["Crowd", "Crowds", "Key"]
+
+Key = tuple[str, str]
+"""Namespace (empty for cluster-scoped objects) and name."""
+_Labels = tuple[tuple[str, str], ...]
+
+
+@attrs.frozen
+class _Fact:
+    """What counts about one member."""
+
+    labels: _Labels
+    is_active: bool
+    is_ready: bool
+
+
+@attrs.define(eq=False)
+class Crowd:
+    """The members, in the order in which they came; of pods, how many are active and how many of those are ready."""
+
+    members: dict[Key, RawObject] = attrs.field(factory=dict)
+    active: int = 0
+    ready: int = 0
+    _facts: dict[Key, _Fact] = attrs.field(factory=dict)
+    _labels: Counter[_Labels] = attrs.field(factory=Counter)
+
+    def put(self, key: Key, obj: RawObject) -> None:
+        old, new = self._facts.get(key), _fact(obj)
+        self.members[key] = obj
+        if old == new:
+            return
+        if old is not None:
+            self._count(old, -1)
+        self._facts[key] = new
+        self._count(new, 1)
+
+    def remove(self, key: Key) -> None:
+        del self.members[key]
+        self._count(self._facts.pop(key), -1)
+
+    def any_labels(self, test: Callable[[Mapping[str, str]], bool]) -> bool:
+        """Whether the labels of any member pass; members with the same labels are asked once."""
+        return any(test(dict(labels)) for labels in self._labels)
+
+    def _count(self, fact: _Fact, sign: int) -> None:
+        self.active += sign * fact.is_active
+        self.ready += sign * fact.is_ready
+        self._labels[fact.labels] += sign
+        if not self._labels[fact.labels]:
+            del self._labels[fact.labels]
+
+
+def _fact(obj: RawObject) -> _Fact:
+    active = is_active(obj)
+    return _Fact(tuple(sorted((obj["metadata"].get("labels") or {}).items())), active, active and is_ready(obj))
+
+
+_NOBODY = Crowd()
+
+
+class Crowds:
+    """Crowds by a word: the uid of their owner, for example. Each object is in one of them."""
+
+    def __init__(self) -> None:
+        self._crowds: dict[str, Crowd] = {}
+        self._word: dict[Key, str] = {}
+
+    def put(self, key: Key, word: str, obj: RawObject) -> None:
+        old = self._word.get(key)
+        if old is not None and old != word:
+            self.remove(key)
+        self._word[key] = word
+        crowd = self._crowds.get(word)
+        if crowd is None:
+            crowd = self._crowds[word] = Crowd()
+        crowd.put(key, obj)
+
+    def remove(self, key: Key) -> None:
+        word = self._word.pop(key, None)
+        if word is None:
+            return
+        crowd = self._crowds[word]
+        crowd.remove(key)
+        if not crowd.members:
+            del self._crowds[word]
+
+    def of(self, word: str) -> Crowd:
+        """The crowd of this word; an empty one if there is none."""
+        return self._crowds.get(word, _NOBODY)
