@@ -29,6 +29,8 @@ def build_world(manifests: Sequence[Path], *, actors: bool, autoscaler: Settings
     """
     objects = read_files(manifests, known_schemas()) if manifests else ()
     world = World(models=installed_models(), start=time.time(), heartbeats=True, actors=actors, rbac=rbac)
+    # shown for people; without them pods have the same patience, and a world of many takes less memory
+    world.api.writes.admission.default_tolerations = actors
     if autoscaler is not None:
         world.install(
             Operator(

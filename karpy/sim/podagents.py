@@ -108,7 +108,8 @@ class PodAgents:
                 return DONE  # the watch will tell what has become of it
             raise
         if step.action is podlife.Action.RUN:
-            self._recorder.record(kinds.POD, pod, NORMAL, "Started", "Started container")
+            for container in pod["spec"]["containers"]:
+                self._recorder.record(kinds.POD, pod, NORMAL, "Started", f"Started container {container['name']}")
         elif step.action is podlife.Action.CRASH:
             text = "Back-off restarting failed container"
             self._recorder.record(kinds.POD, pod, WARNING, "BackOff", text)

@@ -10,6 +10,7 @@ import msgspec
 from karpy.errors import KubeError
 from karpy.sim.api import fields, status
 from karpy.sim.api.fields import FieldTree
+from karpy.sim.api.lastapplied import KUBECTL, last_applied, with_last_applied
 from karpy.sim.api.options import WriteOptions
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.shapes import BuiltinShape, SchemaShape, Shape
@@ -85,13 +86,15 @@ def track_update(
     An object that nobody's ownership was tracked of (it was made from within the process) stays so until it is applied.
     """
     if old is not None and not old["metadata"].get("managedFields"):
-        return new
+        return _with_entries(new, _readable(new))
     shape = _shape(version)
     before = _owned_part(old, version, subresource) if old is not None else ZERO.get(resource.kind, {})
     after = _owned_part(new, version, subresource)
     changed = _cleaned(fields.changed_fields(before, {**after, **_filler(before, after)}, shape) or {})
     api_version = resource.api_version(version.name)
-    entries = _entries(old if old is not None else new)
+    entries = _entries(new if old is None else old)
+    if old is not None and not subresource:
+        entries = _rewritten(new, entries)
     mine: Object | None = None
     kept: list[Object] = []
     for entry in entries:
@@ -113,6 +116,23 @@ def track_update(
     if mine is None and changed:
         kept.append(_entry(manager, "Update", api_version, time, changed, subresource))
     return _with_entries(new, kept)
+
+
+def _rewritten(new: Body, before: list[Object]) -> list[Object]:
+    """Ownership as a write of the object itself says it is; one that says nothing readable leaves it as it was."""
+    if new["metadata"].get("managedFields") == [{}]:
+        return []  # the way to forget all owners
+    return _readable(new) or before
+
+
+def _readable(obj: Body) -> list[Object]:
+    entries = _entries(obj)
+    return entries if all(_is_readable(entry) for entry in entries) else []
+
+
+def _is_readable(entry: Body) -> bool:
+    known = entry.get("operation") in ("Apply", "Update") and entry.get("fieldsType") == "FieldsV1"
+    return known and isinstance(entry.get("fieldsV1"), Mapping)
 
 
 def _filler(before: Body, after: Body) -> Object:
@@ -180,7 +200,8 @@ def merge_applied(
     base: Body = live if live is not None else applied
     merged = fields.merge_values(base, wanted, shape)
     if live is not None:
-        others = _settle_conflicts(live, merged, mine, others, shape, force=options.force)
+        by_client = _set_by_client(live, version, subresource) if options.manager == KUBECTL else frozenset()
+        others = _settle_conflicts(live, merged, mine, others, shape, by_client, force=options.force)
     if previous is not None:
         given_up = fields.subtract(previous.get("fieldsV1") or {}, mine)
         for entry in others:
@@ -193,7 +214,19 @@ def merge_applied(
     if applied.get("metadata", {}).get("resourceVersion"):
         meta = {**merged["metadata"], "resourceVersion": applied["metadata"]["resourceVersion"]}
         merged = {**merged, "metadata": meta}
+    if options.manager == KUBECTL:
+        merged = with_last_applied(merged, applied)
     return _with_entries(merged, others)
+
+
+def _set_by_client(live: Body, version: ResourceVersion, subresource: str) -> frozenset[tuple[str, ...]]:
+    """The fields that client-side applying has set and that are still as it left them."""
+    noted = last_applied(live)
+    if noted is None:
+        return frozenset()
+    part, shape = _owned_part(noted, version, subresource), _shape(version)
+    paths = fields.paths_of(fields.owned_fields(part, shape))
+    return frozenset(path for path in paths if fields.value_at(part, path, shape) == fields.value_at(live, path, shape))
 
 
 def _before_first_apply(resource: Resource, version: ResourceVersion, live: Body | None) -> list[Object]:
@@ -214,9 +247,16 @@ def _without_empty(tree: FieldTree) -> FieldTree:
 
 
 def _settle_conflicts(
-    live: Body, merged: Body, mine: FieldTree, others: Sequence[Object], shape: Shape, *, force: bool
+    live: Body,
+    merged: Body,
+    mine: FieldTree,
+    others: Sequence[Object],
+    shape: Shape,
+    yielding: frozenset[tuple[str, ...]],
+    *,
+    force: bool,
 ) -> list[Object]:
-    """The other managers' entries after the claim of ``mine``; a field that would change is a conflict."""
+    """The other managers' entries after the claim of ``mine``; a field that would change is a conflict, unless it yields."""
     causes: list[tuple[Object, str]] = []
     settled: list[Object] = []
     for entry in others:
@@ -229,7 +269,7 @@ def _settle_conflicts(
             there, found = fields.value_at(live, path, shape)
             if not there or becomes != found:
                 contested.append(path)
-        causes += [(entry, _shown(path)) for path in contested]
+        causes += [(entry, _shown(path)) for path in contested if path not in yielding]
         lost = _tree_of(contested)
         settled.append({**entry, "fieldsV1": fields.subtract(tree, lost)} if lost else entry)
     if causes and not force:

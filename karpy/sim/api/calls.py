@@ -25,6 +25,7 @@ from karpy.sim.api.records import Record
 from karpy.sim.api.requests import Request, Target, parse_accept
 from karpy.sim.api.resources import Resource, ResourceVersion
 from karpy.sim.api.reviews import review
+from karpy.sim.api.tables import scale_table
 from karpy.sim.api.tokens import Tokens
 from karpy.sim.api.views import View
 
@@ -232,7 +233,9 @@ class Call:
         at = (self.resource, self.version, self.target.name, self.target.namespace)
         match self.request.method:
             case "GET":
-                return shown(self.server.scales.scale(*at))
+                scale = self.server.scales.scale(*at)
+                as_table = self._view.is_table and not self.resource.custom
+                return shown(scale_table(scale, self.server.clock.now()) if as_table else scale)
             case "PUT" | "PATCH" as method:
                 kind = self.request.patch_type if method == "PATCH" else None
                 body = self.request.decoded("Scale") if kind is None else self.request.decoded_patch()

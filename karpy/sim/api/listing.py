@@ -183,13 +183,17 @@ class WatchStream:
     timeout_s: float | None
     _sent: str = ""
     started: bool = False
+    lost: KubeError | None = None
+    """Why nothing can be told; as on a real server the watch begins, and this is the first that it says."""
 
     def lines(self) -> list[bytes]:
         """New lines, in order; the first call also gives the initial events.
 
         Raises:
-            KubeError: 410, the watch fell too far behind.
+            KubeError: 410, the watch fell too far behind, or should begin where nobody remembers.
         """
+        if self.lost is not None:
+            raise self.lost
         found = self.initial
         self.initial = []
         log = self.collection.log
@@ -219,7 +223,7 @@ def open_watch(server: ApiServer, view: View, target: Target, request: Request) 
     """Start the watch that a request asks for.
 
     Raises:
-        KubeError: 410 it should start too far in the past, 500 the version is not a number, 400 a selector is none.
+        KubeError: 500 the version is not a number, 400 a selector is none.
     """
     query = request.query
     check_watch_options(query, watch_list=server.features.watch_list)
@@ -250,5 +254,8 @@ def open_watch(server: ApiServer, view: View, target: Target, request: Request) 
         if streaming and stream.bookmarks:
             initial.append(view.bookmark(str(server.store.revision), initial_end=True))
     else:
-        stream.position = collection.log.position(revision)
+        try:
+            stream.position = collection.log.position(revision)
+        except KubeError as error:
+            stream.lost = error
     return stream

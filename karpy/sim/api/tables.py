@@ -12,8 +12,9 @@ from karpy.sim.api.cellparts import age
 from karpy.sim.api.cells import CELLS
 from karpy.sim.api.jsonpath import find
 from karpy.sim.api.resources import Column, Resource, ResourceVersion
+from karpy.sim.api.workcells import scale as scale_cells
 
-__all__ = ["partial_metadata", "table", "table_columns", "table_row"]
+__all__ = ["partial_metadata", "scale_table", "table", "table_columns", "table_row"]
 
 Object = dict[str, Any]
 
@@ -116,3 +117,10 @@ def table(columns: Sequence[Object] | None, rows: Iterable[Object], metadata: Ma
         "columnDefinitions": columns,
         "rows": list(rows),
     }
+
+
+def scale_table(scale: Mapping[str, Any], now: float) -> Object:
+    """The ``Scale`` of a built-in workload as a table."""
+    columns = [_definition(*column) for column in _columns()["scales.autoscaling"]]
+    row = {"cells": scale_cells(dict(scale), now), "object": partial_metadata(scale)}
+    return table(columns, [row], {"resourceVersion": scale["metadata"]["resourceVersion"]})

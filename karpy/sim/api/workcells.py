@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from karpy.clock import parse_time
 from karpy.sim.api.cellparts import NONE, UNKNOWN, UNSET, Object, age, containers, created, duration, parts
@@ -17,8 +18,11 @@ __all__ = [
     "job",
     "replica_set",
     "revision",
+    "scale",
     "stateful_set",
 ]
+
+_METRICS_SHOWN: Final = 2
 
 
 def deployment(obj: Object, now: float) -> list[Any]:
@@ -105,16 +109,45 @@ def budget(obj: Object, now: float) -> list[Any]:
 def autoscaler(obj: Object, now: float) -> list[Any]:
     name, spec, status = parts(obj)
     target = spec.get("scaleTargetRef") or {}
-    metrics = ",".join(f"{UNKNOWN}/{_goal(metric)}" for metric in spec.get("metrics") or ()) or NONE
     counts = [str(spec.get("minReplicas", UNSET)), spec.get("maxReplicas", 0), status.get("currentReplicas", 0)]
+    metrics = _metrics(spec.get("metrics") or (), status.get("currentMetrics") or ())
     return [name, f"{target.get('kind', '')}/{target.get('name', '')}", metrics, *counts, created(obj, now)]
 
 
-def _goal(metric: Object) -> str:
-    resource = metric.get("resource") or {}
-    target = resource.get("target") or {}
-    share = target.get("averageUtilization")
-    return f"{share}%" if share is not None else str(target.get("averageValue") or target.get("value") or NONE)
+def _metrics(wanted: Sequence[Object], found: Sequence[Object]) -> str:
+    """Each metric as it is and as it shall be; the first two are shown, the others counted."""
+    shown = [_metric(each, found[i] if i < len(found) else {}) for i, each in enumerate(wanted)]
+    more = f" + {len(shown) - _METRICS_SHOWN} more..." if len(shown) > _METRICS_SHOWN else ""
+    return ", ".join(shown[:_METRICS_SHOWN]) + more or NONE
+
+
+def _metric(wanted: Object, found: Object) -> str:
+    kind = wanted.get("type", "")
+    source = f"{kind[:1].lower()}{kind[1:]}"
+    metric = wanted.get(source) or {}
+    current, target = (found.get(source) or {}).get("current") or {}, metric.get("target") or {}
+    average = target.get("averageValue")
+    if kind in ("Resource", "ContainerResource"):
+        if average is not None:
+            now, goal = current.get("averageValue", UNKNOWN), average
+        else:
+            now, goal = _share(current, UNKNOWN), _share(target, "<auto>")
+        return f"{metric.get('name', '')}: {now}/{goal}"
+    if kind == "Pods":
+        return f"{current.get('averageValue', UNKNOWN)}/{average}"
+    if average is not None:
+        return f"{current.get('averageValue', UNKNOWN)}/{average} (avg)"
+    return f"{current.get('value', UNKNOWN)}/{target.get('value', 0)}"
+
+
+def _share(values: Object, otherwise: str) -> str:
+    share = values.get("averageUtilization")
+    return otherwise if share is None else f"{share}%"
+
+
+def scale(obj: Object, now: float) -> list[Any]:
+    name, spec, status = parts(obj)
+    return [name, spec.get("replicas", 0), status.get("replicas", 0), created(obj, now)]
 
 
 def revision(obj: Object, now: float) -> list[Any]:

@@ -174,8 +174,10 @@ def test_a_watch_without_a_version_begins_with_what_is_there(server: ApiServer, 
 
 def test_a_watch_from_too_long_ago_is_gone(client: Client, server: ApiServer) -> None:
     server.store.collection(server.registry.of(kinds.NODE)[0]).log.oldest_revision = 10_000
-    code, status, _ = client.send("GET", "/api/v1/nodes?watch=1&resourceVersion=5")
-    assert (code, status["reason"]) == (410, "Expired")
+    stream = client.watch("/api/v1/nodes?watch=1&resourceVersion=5")
+    assert stream.status == 200, "as on a real server, the error is an event"
+    event = json.loads(stream.read())
+    assert (event["type"], event["object"]["code"], event["object"]["reason"]) == ("ERROR", 410, "Expired")
 
 
 def test_who_wrote_what_is_tracked_over_http(client: Client) -> None:

@@ -73,6 +73,14 @@ def test_a_bound_pod_is_created_then_runs_with_an_address() -> None:
     assert event_reasons(world, "a") == ["Scheduled", "Started"]
 
 
+def test_every_container_is_told_of_when_it_starts() -> None:
+    world = world_with_nodes(1)
+    world.apply([bare_pod("a", containers=[{"name": name, "image": "i"} for name in ("web", "side")])])
+    world.run(10)
+    started = [event["message"] for event in world.api.list(kinds.EVENT).items if event["reason"] == "Started"]
+    assert sorted(started) == ["Started container side", "Started container web"]
+
+
 def test_a_deleted_pod_stops_gracefully_and_is_gone() -> None:
     world = world_with_nodes(1)
     world.apply([bare_pod("a")])

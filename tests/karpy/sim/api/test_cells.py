@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from karpy.sim.api.cellparts import duration
@@ -94,3 +96,30 @@ def test_a_node_shows_readiness_cordon_and_roles() -> None:
 def test_what_is_printed_of_the_rarer_kinds(key: tuple[str, str], obj: dict, cells: list) -> None:
     meta = {"name": "x", "creationTimestamp": "1970-01-01T00:00:00Z", **obj.get("metadata", {})}
     assert CELLS[key]({**obj, "metadata": meta}, 60.0) == cells
+
+
+def _metric(current: object, goal: dict) -> tuple[dict, dict]:
+    return {"type": "Resource", "resource": {"name": "cpu", "target": goal}}, current
+
+
+def _targets(*metrics: tuple[dict, Any]) -> str:
+    found = [{"type": each["type"], each["type"].lower(): {"current": current}} for each, current in metrics if current]
+    autoscaler = {
+        "metadata": {"name": "a"},
+        "spec": {"metrics": [each for each, _ in metrics]},
+        "status": {"currentMetrics": found},
+    }
+    return CELLS["autoscaling", "horizontalpodautoscalers"](autoscaler, 0.0)[2]
+
+
+def test_an_autoscaler_shows_what_is_beside_what_shall_be() -> None:
+    busy = _metric({"averageUtilization": 91, "averageValue": "91m"}, {"averageUtilization": 80})
+    assert _targets(busy) == "cpu: 91%/80%"
+    assert _targets(_metric(None, {"averageUtilization": 80})) == "cpu: <unknown>/80%"
+    assert _targets(_metric({"averageValue": "30m"}, {"averageValue": "50m"})) == "cpu: 30m/50m"
+    pods = {"type": "Pods", "pods": {"target": {"averageValue": "7"}}}, {"averageValue": "5"}
+    outside = {"type": "External", "external": {"target": {"value": "9"}}}, {"value": "3"}
+    spread = {"type": "Object", "object": {"target": {"averageValue": "4"}}}, {"averageValue": "2"}
+    assert _targets(pods, outside) == "5/7, 3/9"
+    assert _targets(spread, pods, outside) == "2/4 (avg), 5/7 + 1 more..."
+    assert _targets() == "<none>"

@@ -128,3 +128,16 @@ class TestForms:
         code, answer = rest("GET", POD, accept=accept)
         assert (code, answer["reason"]) == (406, "NotAcceptable")
         assert rest("GET", "/healthz", accept=accept) == (200, "ok")
+
+
+def test_a_scale_is_printed_with_its_two_numbers(rest: Client) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    rest("POST", "/apis/apps/v1/namespaces/default/deployments", {"metadata": {"name": "web"}, "spec": spec})
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+    _, table = rest("GET", "/apis/apps/v1/namespaces/default/deployments/web/scale", accept=accept)
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
+    (row,) = table["rows"]
+    assert row["cells"] == ["web", 3, 0, "0s"]
+    assert row["object"]["metadata"]["name"] == "web"
