@@ -111,11 +111,16 @@ class ApiServer:
 
     def select(self, collection: Collection, namespace: str, labels: str, fields: str) -> Iterable[Record]:
         """The records that the selectors choose, in order."""
-        records: Iterable[Record] = collection.records(namespace)
+        chosen = field_selector(fields, collection.resource.key)
+        value = collection.index.value_in(fields) if collection.index is not None else ""
+        records: Iterable[Record]
+        if value and collection.index is not None:
+            records, chosen = collection.index.records(value, namespace), None
+        else:
+            records = collection.records(namespace)
         wanted = label_selector(labels)
         if wanted is not None:
             records = [each for each in records if wanted(each.object["metadata"].get("labels") or {})]
-        chosen = field_selector(fields, collection.resource.key)
         if chosen is not None:
             records = [each for each in records if chosen(each.object)]
         return records

@@ -16,6 +16,7 @@ from karpy.sim.api.poddefaults import (
     default_pod_spec,
     quality_of_service,
 )
+from karpy.sim.api.remembered import Remembered
 from karpy.sim.api.workdefaults import Default, default_cron_job, default_job, nothing, rolling, with_spec, workload
 
 __all__ = ["INITIAL_STATUS", "default_object", "default_status", "initial_status"]
@@ -25,8 +26,10 @@ Object = Mapping[str, Any]
 
 def _pod(obj: Object) -> Object:
     spec = obj.get("spec") or {}
-    filled = default_pod_spec(spec, "Pod", template=False)
-    return obj if filled is spec else {**obj, "spec": filled}
+    return {**obj, "spec": _pod_spec(spec)}
+
+
+_pod_spec = Remembered(lambda spec: default_pod_spec(spec, "Pod", template=False))
 
 
 _NODE_FACTS = (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from karpy.sim.api.checks import Object, check_choice, check_label_selector, spec_of
 from karpy.sim.api.containerrules import check_containers, check_volumes
 from karpy.sim.api.poddefaults import quality_of_service
+from karpy.sim.api.remembered import Remembered
 from karpy.sim.api.status import Cause
 from karpy.sim.api.validation import quoted, validate_labels, validate_name, wrong_label_key
 
@@ -33,8 +34,12 @@ def check_template(template: Object, path: str) -> Iterator[Cause]:
     yield from check_pod_spec(template.get("spec") or {}, f"{path}.spec")
 
 
-def check_pod_spec(spec: Object, path: str) -> Iterator[Cause]:
+def check_pod_spec(spec: Object, path: str) -> Iterable[Cause]:
     """What is wrong with the spec of a pod."""
+    return _checked(spec, path)
+
+
+def _check_spec(spec: Object, path: str) -> Iterator[Cause]:
     volumes = spec.get("volumes") or ()
     mountable = frozenset(each.get("name", "") for each in volumes)
     if volumes:
@@ -61,6 +66,9 @@ def check_pod_spec(spec: Object, path: str) -> Iterator[Cause]:
         yield Cause.bad(f"{path}.activeDeadlineSeconds", str(deadline), why)
     if spec.get("tolerations"):
         yield from _tolerations(spec["tolerations"], f"{path}.tolerations")
+
+
+_checked = Remembered(lambda spec, path: tuple(_check_spec(spec, path)))
 
 
 def _names(spec: Object, path: str) -> Iterator[Cause]:

@@ -276,16 +276,6 @@ def _field_test(path: str, value: str, *, wanted: bool) -> ObjectPredicate:
     else:
         steps = tuple(path.split("."))
 
-    if len(steps) == 2 and value and wanted:  # pods of a node, above all: asked of every pod
-        first, last = steps
-
-        def has(obj: Object) -> bool:
-            part = obj.get(first)
-            found = part.get(last) if isinstance(part, dict) else None
-            return found == value or (not isinstance(found, str) and _text(found, path) == value)
-
-        return has
-
     def test(obj: Object) -> bool:
         found: Any = obj
         for step in steps:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from karpy.objects.watchevent import EventType
+from karpy.sim.api.fieldindex import INDEXED, FieldIndex
 from karpy.sim.api.records import Change, ChangeLog, Record, key_of
 from karpy.sim.api.resources import Resource
 
@@ -26,6 +27,8 @@ class Collection:
         self.log = ChangeLog(log_capacity)
         self._by_namespace: dict[str, dict[str, Record]] = {}
         self._ordered: dict[str, tuple[Record, ...]] = {}
+        path = INDEXED.get(resource.key)
+        self.index = None if path is None else FieldIndex(path)
 
     def get(self, namespace: str, name: str) -> Record | None:
         names = self._by_namespace.get(namespace)
@@ -74,6 +77,8 @@ class Collection:
         if names is None:
             names = self._by_namespace[namespace] = {}
         names[name] = record
+        if self.index is not None:
+            self.index.put((namespace, name), record)
         self._forget_order(namespace)
 
     def remove(self, namespace: str, name: str) -> None:
@@ -81,6 +86,8 @@ class Collection:
         del names[name]
         if not names:
             del self._by_namespace[namespace]
+        if self.index is not None:
+            self.index.remove((namespace, name))
         self._forget_order(namespace)
 
     def _forget_order(self, namespace: str) -> None:
