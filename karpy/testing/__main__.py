@@ -7,10 +7,11 @@ With ``--seed`` it plays the trial that the line describes, prints its calls wit
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 import sys
 
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, shown
 from karpy.sim.process import Program
 from karpy.testing.programs import load_program
 from karpy.testing.soaking import soak
@@ -19,10 +20,26 @@ from karpy.testing.trials import MINUTES, Trial, reference
 __all__ = ["main"]
 
 
+_LINE = """
+a line that plays one trial again, as it is printed for each that fails; all but --seed may be left out:
+  --seed SEED        the cluster, its users, and chance
+  --pods N,N,...     the most replicas of each workload, 0 to leave it out
+  --faults LINE      such as 'crash-after@28', or 'lost:0.02 until:240'
+  --weather WEATHER  such as 'Weather(lasts_s=240.0)'
+  --replicas N       processes that elect a leader
+"""
+
+
 def main(arguments: list[str]) -> int:
     """What to exit with: 0 when nothing broke, 1 when something did, 2 when the line cannot be read."""
-    parser = argparse.ArgumentParser("python -m karpy.testing", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--seeds", type=int, default=0, help="play so many drawn trials")
+    parser = argparse.ArgumentParser(
+        "python -m karpy.testing",
+        description=__doc__,
+        epilog=_LINE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--seeds", type=int, help="play so many drawn trials")
     parser.add_argument("--first", type=int, default=0, help="the first of these seeds")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="virtual minutes of each")
     parser.add_argument("--trace", action="store_true", help="print every call of the one trial")
@@ -30,11 +47,23 @@ def main(arguments: list[str]) -> int:
     known, rest = parser.parse_known_args(arguments)
     try:
         program = load_program(known.program) if known.program else reference
-        if known.seeds:
+        if known.minutes <= 0:
+            raise InvalidObject(f"found {known.minutes:g}", path="--minutes", accepted="more than zero")
+        if known.seeds is not None:
+            if known.seeds < 1:
+                raise InvalidObject(f"found {known.seeds}", path="--seeds", accepted="one or more")
+            if rest:
+                raise InvalidObject(
+                    f"found {shown(shlex.join(rest))}", path="--seeds", accepted="no options of one trial beside it"
+                )
             seeds = range(known.first, known.first + known.seeds)
             report = soak(seeds, minutes=known.minutes, program=program, tell=_say)
             _say(str(report))
             return bool(report.failed)
+        if not rest:
+            raise InvalidObject(
+                "found neither --seeds nor --seed", accepted="--seeds N, or the line of a trial; see --help"
+            )
         trial = Trial.parse(shlex.join([*rest, "--minutes", f"{known.minutes:g}"]))
     except InvalidObject as error:
         _say(str(error))
@@ -45,7 +74,8 @@ def main(arguments: list[str]) -> int:
 def _play_one(trial: Trial, program: Program, *, trace: bool) -> int:
     if trace:
         world = trial.world(program)
-        world.run(trial.minutes * 60)
+        with contextlib.suppress(Exception):  # the outcome tells what it was
+            world.run(trial.minutes * 60)
         _say(str(world.trace))
     outcome = trial.play(program)
     for violation in outcome.violations:

@@ -95,9 +95,10 @@ class Trial:
             InvalidObject: naming the option that cannot be read.
         """
         words = shlex.split(line)
-        given = dict(zip(words[::2], words[1::2], strict=False))
         try:
+            given = dict(zip(words[::2], words[1::2], strict=True))
             trial = cls.draw(int(given.pop("--seed")), float(given.pop("--minutes", MINUTES)))
+            drawn = trial.pods
             for option, text in given.items():
                 trial = attrs.evolve(trial, **_READERS[option](text))
         except (KeyError, ValueError, TypeError, SyntaxError) as error:
@@ -106,6 +107,11 @@ class Trial:
             raise InvalidObject(
                 f"found {shown(line)}", object_name="Trial", accepted=f"--seed, --minutes, {', '.join(_READERS)}"
             ) from None
+        if len(trial.pods) != len(drawn) or min(trial.pods) < 0:
+            found, accepted = shown(given["--pods"]), f"{len(drawn)} numbers: seed {trial.seed} has so many workloads"
+            raise InvalidObject(f"found {found}", path="--pods", accepted=accepted)
+        if trial.replicas < 1:
+            raise InvalidObject(f"found {trial.replicas}", path="--replicas", accepted="one or more")
         return trial
 
     def __str__(self) -> str:

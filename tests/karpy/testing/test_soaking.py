@@ -77,11 +77,32 @@ def test_a_program_that_nobody_can_import_is_left_to_the_reader() -> None:
         (["--seed", "2", "--minutes", "1", "--trace"], 0, "karpy list pods → ok"),
         (["--seeds", "2", "--minutes", "1"], 0, "violations: 0 of 2 seeds"),
         (["--pods", "1"], 2, "accepted: --seed"),
+        ([], 2, "found neither --seeds nor --seed"),
+        (["--seeds", "0"], 2, "accepted: one or more"),
+        (["--seeds", "2", "--seed", "1"], 2, "--seeds: found '--seed 1'"),
+        (["--seeds", "2", "--minutes", "-1"], 2, "accepted: more than zero"),
+        (["--seed", "35", "--pods", "1,0"], 2, "accepted: 3 numbers"),
+        (["--seed", "35", "--replicas", "0"], 2, "accepted: one or more"),
         (["--seed", "1", "--program", "nowhere:nothing"], 2, "accepted: MODULE:FUNCTION"),
         (["--seed", "1", "--program", "nothing"], 2, "accepted: MODULE:FUNCTION"),
         (["--seed", "1", "--program", "tests.karpy.testing.broken:raising"], 1, "no such luck"),
+        (["--seed", "1", "--program", "tests.karpy.testing.broken:raising", "--trace"], 1, "no such luck"),
     ],
 )
 def test_the_command(arguments: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == status
     assert said in capsys.readouterr().out
+
+
+def test_help_names_the_options_of_the_line_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert all(f"  {option} " in said for option in shlex.split(str(Trial.draw(1)))[::2])
+
+
+def test_the_guide_shows_a_line_that_can_be_played(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (ROOT / "docs" / "testing.md").read_text()
+    (line,) = [each for each in guide.splitlines() if each.startswith("python -m karpy.testing --seed ")]
+    assert main(shlex.split(line)[3:]) == 0
+    assert "0 violations" in capsys.readouterr().out

@@ -29,14 +29,15 @@ def test_a_seed_alone_is_enough() -> None:
 
 
 def test_what_a_line_says_counts_more_than_its_seed() -> None:
-    trial = Trial.parse("--seed 12 --pods 1,0 --faults 'lost@3' --weather 'Weather()' --replicas 2 --minutes 4")
-    assert trial == Trial(seed=12, minutes=4, pods=(1, 0), faults=Faults.parse("lost@3"), replicas=2)
+    trial = Trial.parse("--seed 12 --pods 1,0,2,0 --faults 'lost@3' --weather 'Weather()' --replicas 2 --minutes 4")
+    assert trial == Trial(seed=12, minutes=4, pods=(1, 0, 2, 0), faults=Faults.parse("lost@3"), replicas=2)
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "",
+        "--seed 1 --replicas",
         "--seed x",
         "--seed 1 --pods a",
         "--seed 1 --faults nothing@1",
