@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import attrs
 
 from karpy.errors import InvalidObject, shown
+from karpy.sim.terse import at_least_one, share
 
 __all__ = ["Fault", "Faults", "Planned"]
 
@@ -74,7 +75,7 @@ _SPAN = 30.0
 class Planned:
     """A fault at a crossing: the n-th call, or for `Fault.is_of_delivery` the n-th delivery, counted from 1 in the whole world."""
 
-    number: int
+    number: int = attrs.field(validator=at_least_one)
     fault: Fault
 
     def __str__(self) -> str:
@@ -83,6 +84,9 @@ class Planned:
 
 def _in_order(plan: Iterable[Planned]) -> tuple[Planned, ...]:
     return tuple(sorted(plan, key=lambda each: (each.number, each.fault.value)))
+
+
+_shares = attrs.validators.deep_mapping(value_validator=share)
 
 
 @attrs.frozen
@@ -97,7 +101,7 @@ class Faults:
     """
 
     plan: tuple[Planned, ...] = attrs.field(default=(), converter=_in_order)
-    rates: Mapping[Fault, float] = attrs.field(factory=dict)
+    rates: Mapping[Fault, float] = attrs.field(factory=dict, validator=_shares)
     until_s: float = math.inf
     seed: int = 0
 

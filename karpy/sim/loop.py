@@ -7,16 +7,17 @@ to the next timer. A controller that nothing wakes costs nothing. Two runs of th
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 import attrs
 
-from karpy.controllers.base import Controller, Request, Source
-from karpy.errors import InternalError, KarpyError, KubeError, Throttled
+from karpy.controllers.base import Controller, Request, Result, Source
+from karpy.errors import InternalError, KarpyError, KubeError, PluginError, Throttled
 from karpy.kube.client import KubeClient, RawObject
 from karpy.kube.watch import Reflector
 from karpy.objects.kinds import Kind
@@ -68,6 +69,11 @@ class Guest(Protocol):
         ...
 
     @property
+    def acting(self) -> Collection[str]:
+        """The names of the controllers that reconciled last, if that was at this instant."""
+        ...
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nothing is ready now."""
         ...
@@ -91,6 +97,7 @@ class Loop:
         self._timers: list[tuple[float, int, _Seat | None, Request]] = []
         self._sequence = 0
         self._guests: list[Guest] = []
+        self._acted: tuple[float, Sequence[tuple[_Seat, Request]]] = (-math.inf, ())
         self.reconciles = 0
         self.errors: Counter[tuple[str, str]] = Counter()
         """Failed reconciles by controller and class of error."""
@@ -207,6 +214,8 @@ class Loop:
         batch = [(seat, request) for seat in self._seats.values() for request in seat.ready]
         for seat in self._seats.values():
             seat.ready = {}
+        if batch:
+            self._acted = (self._clock.now(), batch)
         self._random.shuffle(batch)
         for seat, request in batch:
             self._reconcile(seat, request)
@@ -225,9 +234,16 @@ class Loop:
         while self.step():
             steps += 1
             if steps > ROUNDS_PER_INSTANT:
-                busy = ", ".join(sorted(seat.controller.name for seat in self._seats.values() if seat.ready))
-                raise InternalError(f"no rest after {steps} rounds at one instant; still busy: {busy or 'events only'}")
+                busy = ", ".join(sorted(self.acting)) or "events only"
+                raise InternalError(f"no rest after {steps} rounds at one instant; still busy: {busy}")
         return steps
+
+    @property
+    def acting(self) -> frozenset[str]:
+        """The names of the controllers that reconciled last, its own and its guests', if that was at this instant."""
+        at, batch = self._acted
+        own = frozenset(seat.controller.name for seat, _ in batch if at == self._clock.now())
+        return own.union(*(guest.acting for guest in self._guests))
 
     def next_time(self) -> float | None:
         """When the next timer rings, or None when only an event can wake anything."""
@@ -281,8 +297,8 @@ class Loop:
         except KarpyError as error:
             self._back_off(seat, request, error)
             return
+        after = _when(seat.controller, result)
         seat.failures.pop(request, None)
-        after = result.requeue_after_s
         if after is None:
             return
         if after <= 0:
@@ -299,3 +315,15 @@ class Loop:
         if isinstance(error, KubeError | Throttled):
             delay = max(delay, error.retry_after_s)
         self._set_timer(seat, request, self._clock.now() + delay)
+
+
+def _when(controller: Controller, result: object) -> float | None:
+    """When a controller wants to look again, as it said itself.
+
+    Raises:
+        PluginError: it said nothing of the kind.
+    """
+    if not isinstance(result, Result):
+        found = f"controller {controller.name} returned {type(result).__name__} from reconcile"
+        raise PluginError(f"{found}; accepted: a Result, such as DONE")
+    return result.requeue_after_s

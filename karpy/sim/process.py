@@ -189,6 +189,11 @@ class Process:
         return self._loop
 
     @property
+    def acting(self) -> frozenset[str]:
+        """The names of its controllers that reconciled last, if that was at this instant."""
+        return frozenset() if self._loop is None else self._loop.acting
+
+    @property
     def is_up(self) -> bool:
         """Whether it runs, or stands by, and sees things as they are."""
         gate, now = self._gate, self._boundary.clock.now()

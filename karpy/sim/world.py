@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from karpy.cloud.model import CloudModel
 from karpy.controllers.base import Controller, Request
-from karpy.errors import InvalidObject, KubeError
+from karpy.errors import InvalidObject, KubeError, shown
 from karpy.kube.client import RawObject
 from karpy.kube.crds import core_crds
 from karpy.objects.kinds import Kind
@@ -47,10 +47,8 @@ class World:
     ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``weather``: what they do to
     their customers (see `karpy.sim.weather`). ``faults``: what goes wrong for the processes that `start` runs. ``actors=False``
     leaves the API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the
-    renewal of their leases every ten seconds; without it an idle world has nothing to do.
-    ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``actors=False`` leaves the
-    API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the renewal of
-    their leases every ten seconds; without it an idle world has nothing to do. ``rbac``: as for `karpy.sim.apiserver.ApiServer`.
+    renewal of their leases every ten seconds; without it an idle world has nothing to do. ``rbac``: as for
+    `karpy.sim.apiserver.ApiServer`.
     """
 
     def __init__(
@@ -106,7 +104,12 @@ class World:
 
         ``program`` is called at each start of the process with all that it may talk to, and makes its controllers, or an
         autoscaler, from nothing. Of several ``replicas`` one acts: they elect a leader over a Lease.
+
+        Raises:
+            InvalidObject: there is to be no replica.
         """
+        if replicas < 1:
+            raise InvalidObject(f"{replicas} is no value for it", path="World.start.replicas", accepted="one or more")
         witness = self.witness
         names = (name,) if replicas == 1 else tuple(f"{name}-{number}" for number in range(replicas))
         started = tuple(
@@ -157,12 +160,16 @@ class World:
         """Create each object, or merge it into the one of its name; in order. What the server decides itself is left to it.
 
         Raises:
-            InvalidObject: the kind is not known here.
+            InvalidObject: it is no object, or of a kind that is not known here.
             KubeError: the API server refuses it.
         """
         return [self._apply(obj) for obj in objects]
 
     def _apply(self, obj: RawObject) -> RawObject:
+        if not isinstance(obj, Mapping) or not isinstance(obj.get("metadata"), Mapping):
+            raise InvalidObject(
+                f"found {shown(obj)}", path="World.apply", accepted="mappings with apiVersion, kind and metadata"
+            )
         kind = self.kind_of(obj)
         metadata = {key: value for key, value in obj["metadata"].items() if key not in _SERVERS_OWN}
         obj = {**obj, "metadata": metadata}

@@ -46,6 +46,12 @@ def test_a_word_that_means_nothing_is_named(line: str) -> None:
     assert line in str(error.value)
 
 
+@pytest.mark.parametrize("line", ["lost@0", "lost:1.5"])
+def test_what_could_never_happen_is_refused(line: str) -> None:
+    with pytest.raises(InvalidObject, match="is no value for it"):
+        Faults.parse(line)
+
+
 def test_smaller_ones_have_less_of_the_plan_or_fewer_rates() -> None:
     faults = Faults.parse("error@1 error@2 error@3 lost:0.1 late:0.2")
     smaller = list(faults.smaller())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
-from karpy.errors import KubeError, PluginError
+from karpy.errors import InternalError, InvalidObject, KubeError, PluginError
 from karpy.objects.kinds import CONFIG_MAP, LEASE
 from karpy.sim.faults import Faults
 from karpy.sim.process import Surroundings
@@ -143,3 +143,42 @@ def test_a_program_that_makes_neither_controllers_nor_an_autoscaler_is_refused()
     world.start(lambda _surroundings: 3)  # type: ignore[arg-type,return-value]
     with pytest.raises(PluginError, match="a program made int"):
         world.run(1)
+
+
+class Forgetful:
+    name = "forgetful"
+    sources = (Source(CONFIG_MAP, by_name),)
+
+    def reconcile(self, request: Request) -> Result:
+        """Says nothing where it should say when to come again."""
+        return None  # type: ignore[return-value]
+
+
+class Restless:
+    name = "restless"
+    sources = (Source(CONFIG_MAP, by_name),)
+
+    def reconcile(self, request: Request) -> Result:
+        return Result(0.0)
+
+
+def test_a_controller_that_returns_nothing_is_named() -> None:
+    world = World(actors=False)
+    world.start(lambda _surroundings: [Forgetful()])
+    world.api.create(CONFIG_MAP, {"metadata": {"name": "a"}}, "default")
+    with pytest.raises(PluginError, match="controller forgetful returned NoneType from reconcile; accepted: a Result"):
+        world.run(1)
+
+
+def test_a_controller_that_never_rests_is_named() -> None:
+    world = World(actors=False)
+    world.start(lambda _surroundings: [Restless()])
+    world.api.create(CONFIG_MAP, {"metadata": {"name": "a"}}, "default")
+    with pytest.raises(InternalError, match="still busy: restless"):
+        world.run(1)
+
+
+@pytest.mark.parametrize("replicas", [0, -1])
+def test_there_are_no_processes_without_replicas(replicas: int) -> None:
+    with pytest.raises(InvalidObject, match="accepted: one or more"):
+        World(actors=False).start(lambda _surroundings: [], replicas=replicas)

@@ -177,3 +177,9 @@ def test_what_kubectl_printed_may_be_applied_again() -> None:
     world.apply([make_pod("a"), make_pod("a", labels={"b": "c"})])
     (pod,) = world.api.list(kinds.POD).items
     assert pod["metadata"]["uid"] != make_pod("a")["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("found", ["Pod", 5, {"kind": "Pod"}, {"apiVersion": "v1", "kind": "Pod", "metadata": None}])
+def test_what_is_no_object_is_bad_input(found: object) -> None:
+    with pytest.raises(InvalidObject, match="accepted: mappings with apiVersion, kind and metadata"):
+        World(actors=False).apply([found])  # type: ignore[list-item]
