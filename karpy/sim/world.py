@@ -64,6 +64,8 @@ class World:
         faults: Faults | None = None,
         rbac: bool = False,
     ) -> None:
+        _expect("faults", faults, Faults, "Faults, such as Faults.parse('lost:0.1')")
+        _expect("weather", weather, Weather, "Weather")
         self.seed = seed
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
@@ -132,7 +134,14 @@ class World:
         return started
 
     def crash_at(self, number: int, *, after: bool = False) -> None:
-        """Have the process die that makes the ``number``-th call (the first is 1), before the call or after it."""
+        """Have the process die that makes the ``number``-th call (the first is 1), before the call or after it.
+
+        Raises:
+            InvalidObject: that call was made already.
+        """
+        if 0 < number <= self.boundary.calls:
+            over = f"call {number} was made already"
+            raise InvalidObject(over, path="World.crash_at", accepted=f"more than {self.boundary.calls}")
         self.boundary.plan(Planned(number, Fault.CRASH_AFTER if after else Fault.CRASH_BEFORE))
 
     @property
@@ -252,3 +261,8 @@ class World:
             run_paced(self.loop, self.clock, speed, stop, written, wall)
         finally:
             unsubscribe()
+
+
+def _expect(name: str, found: object, kind: type, accepted: str) -> None:
+    if found is not None and not isinstance(found, kind):
+        raise InvalidObject(f"found {shown(found)}", path=f"World.{name}", accepted=accepted)

@@ -56,6 +56,10 @@ def _world(request: pytest.FixtureRequest, **fixed: Any) -> World:
 
     options: dict[str, Any] = {}
     for marker in reversed(list(request.node.iter_markers(_MARKER))):  # the nearest counts most
+        if marker.args:
+            raise pytest.UsageError(
+                f"@pytest.mark.{_MARKER} takes options by name, such as seed=1; found {marker.args[0]!r}"
+            )
         options |= marker.kwargs
     if isinstance(options.get("faults"), str):
         options["faults"] = Faults.parse(options["faults"])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import pytest
 
@@ -183,3 +184,19 @@ def test_what_kubectl_printed_may_be_applied_again() -> None:
 def test_what_is_no_object_is_bad_input(found: object) -> None:
     with pytest.raises(InvalidObject, match="accepted: mappings with apiVersion, kind and metadata"):
         World(actors=False).apply([found])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("options", [{"faults": "lost:0.1"}, {"weather": "Weather()"}, {"faults": []}])
+def test_faults_and_weather_are_no_words(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(InvalidObject, match=rf"World\.{name}: found .* \(accepted: {name.title()}"):
+        World(actors=False, **options)
+
+
+def test_a_crash_at_a_call_that_is_over_would_never_come() -> None:
+    world = World(actors=False)
+    world.start(lambda surroundings: [surroundings.kube.list(kinds.POD)][:0])
+    world.run(1)
+    assert world.boundary.calls == 1
+    with pytest.raises(InvalidObject, match=r"call 1 was made already \(accepted: more than 1\)"):
+        world.crash_at(1)

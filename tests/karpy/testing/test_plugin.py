@@ -126,6 +126,19 @@ def test_it(karpy_world):
     assert "accepted: text like 'Weather(lasts_s=240.0)'" in done.stdout
 
 
+def test_what_a_marker_says_without_a_name_is_told(tmp_path: Path) -> None:
+    told = """
+import pytest
+
+@pytest.mark.karpy_world(3)
+def test_it(karpy_world):
+    pass
+"""
+    done = run(tmp_path, told)
+    assert done.returncode == 1
+    assert "takes options by name, such as seed=1; found 3" in done.stdout
+
+
 def test_the_tests_of_the_page_on_testing_pass(tmp_path: Path) -> None:
     page = (ROOT / "docs/testing.md").read_text()
     blocks = [block.split("```")[0] for block in page.split("```python\n")[1:]]
