@@ -16,10 +16,10 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.sim.apiserver import ApiServer
-from karpy.sim.boundary import Boundary
 from karpy.sim.cloud import SimCloud
 from karpy.sim.machines import Machine
-from karpy.sim.process import Process
+from karpy.sim.processes.boundary import Boundary
+from karpy.sim.processes.process import Process
 
 __all__ = ["Facts", "Move", "Violation", "pool_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from karpy.objects import kinds
 from karpy.objects.kinds import LEASE
 from karpy.sim.invariants.facts import Facts, Findings
-from karpy.sim.trace import Call
+from karpy.sim.processes.trace import Call
 
 __all__ = ["events_are_bounded", "log_is_bounded", "one_leader_acts", "writes_are_bounded"]
 

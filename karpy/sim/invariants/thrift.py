@@ -6,7 +6,7 @@ from karpy.disruption.command import Reason
 from karpy.objects import kinds
 from karpy.objects.nodeclaim import INITIALIZED
 from karpy.sim.invariants.facts import Facts, Findings, Move, condition, provider_id_of
-from karpy.sim.trace import Call
+from karpy.sim.processes.trace import Call
 
 __all__ = ["consolidation_rests", "consolidation_saves", "launches_are_bounded", "replacements_come_first"]
 
