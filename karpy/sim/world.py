@@ -191,10 +191,10 @@ class World:
 
     # Time
 
-    def run(self, seconds: float) -> None:
-        """Let so much time pass."""
+    def run(self, seconds: float = 0.0, *, until: float | None = None) -> None:
+        """Let so much time pass, or run to the time ``until`` (seconds since the epoch, as `clock` tells it)."""
         with rarely_collected():
-            self.loop.run(self.clock.now() + seconds)
+            self.loop.run(self.clock.now() + seconds if until is None else until)
 
     def run_until(self, predicate: Callable[[], bool], timeout_s: float = 3600.0) -> bool:
         """Let time pass until ``predicate`` holds; False when it does not hold in time.
