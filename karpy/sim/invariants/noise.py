@@ -32,7 +32,7 @@ def events_are_bounded(facts: Facts, call: Call) -> Findings:
     about = call.body["involvedObject"]
     name = f"{about['kind'].lower()}/{about['name']}"
     process = facts.process(call.who)
-    count = facts.count_by_span("event", name, process.lives if process is not None else 0)
+    count = facts.count_by_span("event", name, call.who, process.lives if process is not None else 0)
     if count > EVENTS_IN_TEN_MINUTES:
         yield name, f"got {count} events within ten minutes, the last: {call.body.get('message', '')}"
 
