@@ -45,7 +45,7 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "boto3": {"karpy_aws/api"},
     "botocore": {"karpy_aws/api"},
     "cryptography": {"karpy/sim/tls"},
-    "kubernetes": {"karpy/kube", "karpy/sim/api/builtin_schema"},
+    "kubernetes": {"karpy/kube", "karpy/sim/api/schemas/builtin_schema"},
     "msgspec": {"karpy", "karpy_aws", "karpy_azure"},
     "rich": {"karpy/report", "karpy/cli"},
     "structlog": {"karpy/kube", "karpy/controllers", "karpy/operator", "karpy/cli", "karpy_aws", "karpy_azure"},

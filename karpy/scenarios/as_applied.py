@@ -22,7 +22,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.meta import decode, describe
 from karpy.objects.podspec import PodSpec
 from karpy.objects.selectors import LabelSelector
-from karpy.sim.api.poddefaults import default_requests
+from karpy.sim.api.filling.poddefaults import default_requests
 from karpy.state.cluster import ClusterState
 
 __all__ = ["as_applied"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from karpy.kube.client import ObjectList, PatchType, RawObject, Watch
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
-from karpy.sim.api.access import Action
-from karpy.sim.api.identity import Identity
+from karpy.sim.api.access.access import Action
+from karpy.sim.api.access.identity import Identity
 
 if TYPE_CHECKING:
     from karpy.sim.apiserver import ApiServer

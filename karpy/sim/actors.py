@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from karpy.controllers.base import Controller
 from karpy.kube.client import KubeClient
-from karpy.sim.agenda import CloudEvents
 from karpy.sim.cache import ClusterCache
 from karpy.sim.clock import VirtualClock
 from karpy.sim.cloud import SimCloud
-from karpy.sim.kubelet import Kubelets
+from karpy.sim.housekeeping.nodelifecycle import CloudNodes, NodeLifecycle
+from karpy.sim.housekeeping.podremoval import PodGarbage, TaintEviction
+from karpy.sim.kubelets.kubelet import Kubelets
+from karpy.sim.kubelets.podagents import PodAgents
 from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.machines import Machine
-from karpy.sim.nodelifecycle import CloudNodes, NodeLifecycle
-from karpy.sim.podagents import PodAgents
-from karpy.sim.podremoval import PodGarbage, TaintEviction
+from karpy.sim.region.agenda import CloudEvents
 from karpy.sim.scheduler import Scheduler
 from karpy.sim.workloads import workload_controllers
 

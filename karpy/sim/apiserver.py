@@ -19,14 +19,15 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.acting import ActingClient
-from karpy.sim.api import bootstrap, status
+from karpy.sim.api import status
+from karpy.sim.api.access import bootstrap
+from karpy.sim.api.access.identity import Identity
+from karpy.sim.api.access.rbac import Access
 from karpy.sim.api.builtin import BUILTIN
 from karpy.sim.api.conversion import as_version
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.features import BARE, Features
-from karpy.sim.api.identity import Identity
 from karpy.sim.api.options import DeleteOptions
-from karpy.sim.api.rbac import Access
 from karpy.sim.api.records import Record
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource

@@ -22,16 +22,16 @@ from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
-from karpy.sim.datacenter import Listener
-from karpy.sim.fleet import FleetAnswer
 from karpy.sim.generic import GenericModel
 from karpy.sim.machines import Machine
-from karpy.sim.mishaps import NOTICE_S, MishapKind
-from karpy.sim.notices import Notice
-from karpy.sim.region import Region
-from karpy.sim.terse import kind_of
-from karpy.sim.throttles import CloudCall
-from karpy.sim.timing import Timing
+from karpy.sim.region.datacenter import Listener
+from karpy.sim.region.fleet import FleetAnswer
+from karpy.sim.region.mishaps import NOTICE_S, MishapKind
+from karpy.sim.region.notices import Notice
+from karpy.sim.region.region import Region
+from karpy.sim.region.terse import kind_of
+from karpy.sim.region.throttles import CloudCall
+from karpy.sim.region.timing import Timing
 from karpy.sim.weather import Weather, Where
 
 __all__ = ["SimCloud", "Timing", "create_provider"]
@@ -134,7 +134,7 @@ class SimCloud:
     # Notices
 
     def messages(self, most: int = 10) -> Sequence[Notice]:
-        """What the cloud has to say of machines (see `karpy.sim.notices`). What is not acknowledged comes again."""
+        """What the cloud has to say of machines (see `karpy.sim.region.notices`). What is not acknowledged comes again."""
         with self._moment() as now:
             return self._region.notices.receive(now, most)
 

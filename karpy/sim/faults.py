@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import attrs
 
 from karpy.errors import InvalidObject, shown
-from karpy.sim.terse import at_least_one, share
+from karpy.sim.region.terse import at_least_one, share
 
 __all__ = ["Fault", "Faults", "Planned"]
 

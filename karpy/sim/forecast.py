@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from karpy import labels
-from karpy.sim.mishaps import Hazard, Mishap, MishapKind, Stray
-from karpy.sim.notices import Delivery
-from karpy.sim.prices import PriceChange, PriceWalk
-from karpy.sim.quotas import Quota
-from karpy.sim.shortages import Shortage
-from karpy.sim.throttles import ARM_LIMITS, EC2_LIMITS, Throttle
-from karpy.sim.troubles import Trouble, TroubleKind
+from karpy.sim.region.mishaps import Hazard, Mishap, MishapKind, Stray
+from karpy.sim.region.notices import Delivery
+from karpy.sim.region.prices import PriceChange, PriceWalk
+from karpy.sim.region.quotas import Quota
+from karpy.sim.region.shortages import Shortage
+from karpy.sim.region.throttles import ARM_LIMITS, EC2_LIMITS, Throttle
+from karpy.sim.region.troubles import Trouble, TroubleKind
+from karpy.sim.region.where import Where
 from karpy.sim.weather import Weather
-from karpy.sim.where import Where
 
 __all__ = ["forecast"]
 

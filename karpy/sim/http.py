@@ -21,13 +21,13 @@ import yaml
 from aiohttp import web
 
 from karpy.errors import KubeError
-from karpy.sim.api.answers import Answer
-from karpy.sim.api.listing import WatchStream
-from karpy.sim.api.requests import Impersonated, Request
-from karpy.sim.api.rest import Rest
+from karpy.sim.api.access.tokens import Tokens
 from karpy.sim.api.status import status_object
-from karpy.sim.api.tokens import Tokens
-from karpy.sim.api.views import encode
+from karpy.sim.api.wire.answers import Answer
+from karpy.sim.api.wire.listing import WatchStream
+from karpy.sim.api.wire.requests import Impersonated, Request
+from karpy.sim.api.wire.rest import Rest
+from karpy.sim.api.wire.views import encode
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.tls import Certificates, make_certificates
 

@@ -12,7 +12,7 @@ import attrs
 
 from karpy.cloud.instancetype import InstanceType, Offering, Price
 from karpy.cloud.provider import Instance
-from karpy.sim.where import OfferingKey
+from karpy.sim.region.where import OfferingKey
 from karpy.taints import Taint
 
 __all__ = ["Bill", "Machine", "Machines"]

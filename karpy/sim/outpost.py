@@ -20,11 +20,11 @@ from karpy.sim.cache import ClusterCache
 from karpy.sim.clock import VirtualClock
 from karpy.sim.cloud import SimCloud, Timing
 from karpy.sim.generic import GenericModel
+from karpy.sim.housekeeping.ownergarbage import owner_garbage
 from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
-from karpy.sim.ownergarbage import owner_garbage
 from karpy.sim.pacing import run_paced
-from karpy.sim.process import Autoscaler, feed
+from karpy.sim.processes.process import Autoscaler, feed
 
 __all__ = ["Outpost"]
 

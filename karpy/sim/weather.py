@@ -15,15 +15,15 @@ from typing import Any
 
 import attrs
 
-from karpy.sim.mishaps import Hazard, Mishap, MishapKind, Stray
-from karpy.sim.notices import Delivery
-from karpy.sim.prices import PriceChange, PriceWalk
-from karpy.sim.quotas import Quota
-from karpy.sim.shortages import Shortage
-from karpy.sim.terse import Span, Terse, amount, at_least_one, span, unusual
-from karpy.sim.throttles import ARM_LIMITS, EC2_LIMITS, CloudCall, Throttle
-from karpy.sim.troubles import Trouble, TroubleKind
-from karpy.sim.where import Where
+from karpy.sim.region.mishaps import Hazard, Mishap, MishapKind, Stray
+from karpy.sim.region.notices import Delivery
+from karpy.sim.region.prices import PriceChange, PriceWalk
+from karpy.sim.region.quotas import Quota
+from karpy.sim.region.shortages import Shortage
+from karpy.sim.region.terse import Span, Terse, amount, at_least_one, span, unusual
+from karpy.sim.region.throttles import ARM_LIMITS, EC2_LIMITS, CloudCall, Throttle
+from karpy.sim.region.troubles import Trouble, TroubleKind
+from karpy.sim.region.where import Where
 
 __all__ = [
     "ARM_LIMITS",

@@ -21,20 +21,20 @@ from karpy.objects.watchevent import WatchEvent
 from karpy.sim.actors import populate
 from karpy.sim.api.features import BARE, LIVING
 from karpy.sim.apiserver import ApiServer
-from karpy.sim.boundary import Boundary
 from karpy.sim.clock import DEFAULT_START, VirtualClock
 from karpy.sim.cloud import SimCloud, Timing
-from karpy.sim.expiry import EventExpiry
 from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.generic import GenericModel
+from karpy.sim.housekeeping.expiry import EventExpiry
+from karpy.sim.invariants.witness import Violation, Witness
 from karpy.sim.litter import rarely_collected
 from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.pacing import run_paced
-from karpy.sim.process import Autoscaler, Process, Program, feed
-from karpy.sim.trace import Trace
+from karpy.sim.processes.boundary import Boundary
+from karpy.sim.processes.process import Autoscaler, Process, Program, feed
+from karpy.sim.processes.trace import Trace
 from karpy.sim.weather import Weather
-from karpy.sim.witness import Violation, Witness
 
 __all__ = ["Autoscaler", "World"]
 
@@ -207,10 +207,10 @@ class World:
 
     # Time
 
-    def run(self, seconds: float) -> None:
-        """Let so much time pass."""
+    def run(self, seconds: float = 0.0, *, until: float | None = None) -> None:
+        """Let so much time pass, or run to the time ``until`` (seconds since the epoch, as `clock` tells it)."""
         with rarely_collected():
-            self.loop.run(self.clock.now() + seconds)
+            self.loop.run(self.clock.now() + seconds if until is None else until)
 
     def run_until(self, predicate: Callable[[], bool], timeout_s: float = 3600.0) -> bool:
         """Let time pass until ``predicate`` holds; False when it does not hold in time.

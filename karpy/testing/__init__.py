@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from karpy.sim.faults import Fault, Faults, Planned
-    from karpy.sim.process import Program, Surroundings
-    from karpy.sim.trace import Call, Trace
+    from karpy.sim.invariants.witness import Violation
+    from karpy.sim.processes.process import Program, Surroundings
+    from karpy.sim.processes.trace import Call, Trace
     from karpy.sim.weather import Weather
-    from karpy.sim.witness import Violation
     from karpy.sim.world import World
     from karpy.testing.builders import (
         NODE_CLASS,
@@ -79,10 +79,10 @@ __all__ = [
 
 _HOMES = {
     "karpy.sim.faults": ("Fault", "Faults", "Planned"),
-    "karpy.sim.process": ("Program", "Surroundings"),
-    "karpy.sim.trace": ("Call", "Trace"),
+    "karpy.sim.processes.process": ("Program", "Surroundings"),
+    "karpy.sim.processes.trace": ("Call", "Trace"),
     "karpy.sim.weather": ("Weather",),
-    "karpy.sim.witness": ("Violation",),
+    "karpy.sim.invariants.witness": ("Violation",),
     "karpy.sim.world": ("World",),
     "karpy.testing.clock": ("START", "FakeClock"),
     "karpy.testing.shrinking": ("shrink",),

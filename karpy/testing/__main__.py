@@ -12,7 +12,7 @@ import shlex
 import sys
 
 from karpy.errors import InvalidObject, shown
-from karpy.sim.process import Program
+from karpy.sim.processes.process import Program
 from karpy.testing.programs import load_program
 from karpy.testing.soaking import soak
 from karpy.testing.trials import MINUTES, Trial, reference

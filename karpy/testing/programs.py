@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from karpy.errors import InvalidObject, shown
-from karpy.sim.process import Program
+from karpy.sim.processes.process import Program
 
 __all__ = ["load_program", "name_of"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-from karpy.sim.process import Program
+from karpy.sim.processes.process import Program
 from karpy.testing.trials import Outcome, Trial, reference
 
 __all__ = ["shrink"]

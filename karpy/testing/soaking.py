@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 import attrs
 
 from karpy.sim.faults import Fault
-from karpy.sim.process import Program
+from karpy.sim.processes.process import Program
 from karpy.testing.programs import name_of
 from karpy.testing.shrinking import shrink
 from karpy.testing.trials import MINUTES, Outcome, Trial, reference

@@ -13,14 +13,14 @@ import attrs
 from karpy.controllers.base import Request
 from karpy.errors import InvalidObject, shown
 from karpy.operator import Operator
-from karpy.sim.boundary import Boundary
 from karpy.sim.cloud import Timing
 from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.forecast import forecast
 from karpy.sim.generic import ZONES
-from karpy.sim.process import Program, Surroundings
+from karpy.sim.invariants.witness import Violation
+from karpy.sim.processes.boundary import Boundary
+from karpy.sim.processes.process import Program, Surroundings
 from karpy.sim.weather import Weather
-from karpy.sim.witness import Violation
 from karpy.sim.world import World
 from karpy.testing.lines import parse_weather
 from karpy.testing.stories import Story, Storyteller

@@ -11,7 +11,7 @@ from karpy.settings import Settings
 from karpy.sim.cloud import Timing
 from karpy.sim.faults import Faults
 from karpy.sim.generic import NODE_CLASS
-from karpy.sim.process import Program, Surroundings
+from karpy.sim.processes.process import Program, Surroundings
 from karpy.sim.weather import Weather
 from karpy.sim.world import World
 

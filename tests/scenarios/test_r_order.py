@@ -17,8 +17,8 @@ from karpy.controllers.base import Request, Result, Source
 from karpy.kube.leader import LeaderElector
 from karpy.objects import kinds
 from karpy.operator import Operator
-from karpy.sim import process as processes
-from karpy.sim.process import Surroundings
+from karpy.sim.processes import process as processes
+from karpy.sim.processes.process import Surroundings
 from karpy.sim.weather import Shortage, Weather
 from karpy.sim.world import World
 from tests.scenarios.survival import HOUR, MINUTE, app, broken, karpy, machines, pool, running, scale, world_of

@@ -12,7 +12,7 @@ from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.objects import kinds
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.operator import Operator
-from karpy.sim.process import Surroundings
+from karpy.sim.processes.process import Surroundings
 from karpy.sim.weather import Stray, Weather
 from karpy.sim.world import World
 from karpy.state.cluster import ClusterState

@@ -22,7 +22,7 @@ from karpy.objects.nodepool import NodePool
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.operator import Operator
 from karpy.scheduling.configured import solve_as_set
-from karpy.sim.process import Surroundings
+from karpy.sim.processes.process import Surroundings
 from karpy.sim.world import World
 from karpy.state.catalogs import with_catalog
 from karpy.state.snapshot import Snapshot

@@ -18,7 +18,7 @@ from karpy.objects import kinds
 from karpy.objects.nodepool import NodePool
 from karpy.operator import Operator
 from karpy.resources import Resources
-from karpy.sim.process import Surroundings
+from karpy.sim.processes.process import Surroundings
 from karpy.sim.weather import Shortage, Trouble, Weather, Where
 from karpy.sim.world import World
 from karpy.state.snapshot import Snapshot

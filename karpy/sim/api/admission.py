@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from karpy.sim.api import status
-from karpy.sim.api.accounts import with_service_account, with_token_volume
+from karpy.sim.api.access.accounts import with_service_account, with_token_volume
 from karpy.sim.api.limits import too_much, with_limit_defaults
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.services import Addresses

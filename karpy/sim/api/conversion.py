@@ -10,7 +10,7 @@ from typing import Any
 
 from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource, ResourceVersion
-from karpy.sim.api.schema import apply_defaults, prune
+from karpy.sim.api.schemas.schema import apply_defaults, prune
 
 __all__ = ["as_stored", "as_version"]
 

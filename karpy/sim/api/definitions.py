@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from karpy.clock import Clock, format_time
-from karpy.sim.api import apply, crds, status
+from karpy.sim.api import status
+from karpy.sim.api.merging import apply
 from karpy.sim.api.records import Record
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource
+from karpy.sim.api.schemas import crds
 from karpy.sim.api.store import Collection, Store
 
 __all__ = ["DEFINITIONS", "Definitions"]

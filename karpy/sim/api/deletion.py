@@ -12,11 +12,11 @@ from typing import Any
 
 from karpy.clock import Clock, format_time, parse_time
 from karpy.sim.api import status
-from karpy.sim.api.crds import CLEANUP_FINALIZER
 from karpy.sim.api.deleting import FOREGROUND, ORPHAN, PODS, check_propagation, grace_of, is_finished
 from karpy.sim.api.options import DeleteOptions
 from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource
+from karpy.sim.api.schemas.crds import CLEANUP_FINALIZER
 from karpy.sim.api.store import Collection, Store
 
 __all__ = ["Deletion"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from karpy.quantity import NANO, Quantity
-from karpy.sim.api.poddefaults import canonical_resources
+from karpy.sim.api.filling.poddefaults import canonical_resources
 from karpy.sim.api.podresources import Amounts, container_amounts, pod_amounts
 
 __all__ = ["complete_limits", "default_limit_range", "too_much", "with_limit_defaults"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from karpy.sim.api import status
-from karpy.sim.api.defaults import INITIAL_STATUS, default_status
+from karpy.sim.api.filling.defaults import INITIAL_STATUS, default_status
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.status import Cause
 

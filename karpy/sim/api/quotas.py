@@ -11,7 +11,7 @@ from typing import Any
 from karpy.clock import Clock, parse_time
 from karpy.quantity import NANO, Quantity
 from karpy.sim.api import status
-from karpy.sim.api.poddefaults import quality_of_service
+from karpy.sim.api.filling.poddefaults import quality_of_service
 from karpy.sim.api.podresources import added, container_amounts, pod_amounts
 from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource

@@ -10,15 +10,15 @@ import attrs
 from karpy.errors import KubeError
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
-from karpy.sim.api.decoding import bad_patch
 from karpy.sim.api.gotext import go_kind
+from karpy.sim.api.merging.patches import merge_patch, patched
 from karpy.sim.api.options import IN_PROCESS, WriteOptions
-from karpy.sim.api.patches import merge_patch, patched
 from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource, ResourceVersion, ScalePaths
 from karpy.sim.api.selectors import selector_text
 from karpy.sim.api.status import Cause
 from karpy.sim.api.store import Collection, Store
+from karpy.sim.api.wire.decoding import bad_patch
 from karpy.sim.api.writes import Writes
 
 __all__ = ["Scales"]

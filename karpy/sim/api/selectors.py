@@ -9,7 +9,7 @@ from typing import Any
 
 from karpy.errors import KubeError
 from karpy.sim.api import status
-from karpy.sim.api.validation import quoted, wrong_label_key, wrong_label_value
+from karpy.sim.api.rules.validation import quoted, wrong_label_key, wrong_label_value
 
 __all__ = ["field_selector", "fields_of", "label_selector", "matches_label_selector", "selector_text"]
 

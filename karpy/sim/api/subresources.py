@@ -8,15 +8,15 @@ from typing import Any
 from karpy.clock import Clock, format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
-from karpy.sim.api.apply import SERVER, track_update
 from karpy.sim.api.budgets import budget_status, is_ready
 from karpy.sim.api.deletion import Deletion
+from karpy.sim.api.filling.poddefaults import default_pod_spec
+from karpy.sim.api.merging.apply import SERVER, track_update
+from karpy.sim.api.merging.patches import patched
 from karpy.sim.api.options import IN_PROCESS, DeleteOptions, WriteOptions
-from karpy.sim.api.patches import patched
-from karpy.sim.api.poddefaults import default_pod_spec
-from karpy.sim.api.podrules import check_debugging
 from karpy.sim.api.records import Record
 from karpy.sim.api.resources import Resource, ResourceVersion
+from karpy.sim.api.rules.podrules import check_debugging
 from karpy.sim.api.selectors import matches_label_selector
 from karpy.sim.api.store import Collection, Store
 from karpy.sim.api.writes import Writes

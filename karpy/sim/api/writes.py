@@ -12,15 +12,14 @@ from typing import Any
 
 from karpy.clock import Clock, format_time
 from karpy.kube.client import PatchType
-from karpy.sim.api import apply, crds, schema, status
+from karpy.sim.api import status
 from karpy.sim.api.admission import Admission
-from karpy.sim.api.changerules import validate_change
 from karpy.sim.api.conversion import as_stored, as_version
-from karpy.sim.api.customrules import schema_causes
-from karpy.sim.api.decoding import complain, decoded, metadata_of
-from karpy.sim.api.defaults import default_object, initial_status
 from karpy.sim.api.definitions import DEFINITIONS, Definitions
 from karpy.sim.api.deletion import Deletion
+from karpy.sim.api.filling.defaults import default_object, initial_status
+from karpy.sim.api.merging import apply
+from karpy.sim.api.merging.patches import patched
 from karpy.sim.api.naming import generated_name
 from karpy.sim.api.objects import (
     check_finalizers,
@@ -37,15 +36,18 @@ from karpy.sim.api.objects import (
     unchanged,
 )
 from karpy.sim.api.options import IN_PROCESS, WriteOptions
-from karpy.sim.api.patches import patched
 from karpy.sim.api.quotas import Quotas
 from karpy.sim.api.records import Record
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource, ResourceVersion
-from karpy.sim.api.rules import validate_object
+from karpy.sim.api.rules.changerules import validate_change
+from karpy.sim.api.rules.rules import validate_object
+from karpy.sim.api.rules.validation import validate_metadata
+from karpy.sim.api.schemas import crds, schema
+from karpy.sim.api.schemas.customrules import schema_causes
 from karpy.sim.api.status import Cause
 from karpy.sim.api.store import Collection, Store
-from karpy.sim.api.validation import validate_metadata
+from karpy.sim.api.wire.decoding import complain, decoded, metadata_of
 
 __all__ = ["Writes"]
 

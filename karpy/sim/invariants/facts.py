@@ -16,10 +16,10 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.sim.apiserver import ApiServer
-from karpy.sim.boundary import Boundary
 from karpy.sim.cloud import SimCloud
 from karpy.sim.machines import Machine
-from karpy.sim.process import Process
+from karpy.sim.processes.boundary import Boundary
+from karpy.sim.processes.process import Process
 
 __all__ = ["Facts", "Move", "Violation", "pool_of"]
 
@@ -159,6 +159,18 @@ class Facts:
         self._lasting[key] = (since, self._sample)
         return self.now - since
 
+    @property
+    def most_pods(self) -> int:
+        """The most pods that were seen at once in this span of ten minutes."""
+        self._begin_span()
+        self.span["pods"] = max(self.span["pods"], len(self.objects(kinds.POD)))
+        return self.span["pods"]
+
+    def _begin_span(self) -> None:
+        if self._span != int(self.now // 600):
+            self._span = int(self.now // 600)
+            self.span.clear()
+
     def count_by_minute(self, *key: Hashable) -> int:
         """One more of this; returns how many that makes in this minute."""
         if self._minute != int(self.now // 60):
@@ -169,9 +181,7 @@ class Facts:
 
     def count_by_span(self, *key: Hashable) -> int:
         """One more of this; returns how many that makes in this span of ten minutes."""
-        if self._span != int(self.now // 600):
-            self._span = int(self.now // 600)
-            self.span.clear()
+        self._begin_span()
         self.span[key] += 1
         return self.span[key]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from karpy.objects import kinds
 from karpy.objects.kinds import LEASE
 from karpy.sim.invariants.facts import Facts, Findings
-from karpy.sim.trace import Call
+from karpy.sim.processes.trace import Call
 
 __all__ = ["events_are_bounded", "log_is_bounded", "one_leader_acts", "writes_are_bounded"]
 
@@ -32,7 +32,7 @@ def events_are_bounded(facts: Facts, call: Call) -> Findings:
     about = call.body["involvedObject"]
     name = f"{about['kind'].lower()}/{about['name']}"
     process = facts.process(call.who)
-    count = facts.count_by_span("event", name, process.lives if process is not None else 0)
+    count = facts.count_by_span("event", name, call.who, process.lives if process is not None else 0)
     if count > EVENTS_IN_TEN_MINUTES:
         yield name, f"got {count} events within ten minutes, the last: {call.body.get('message', '')}"
 

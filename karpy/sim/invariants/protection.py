@@ -14,7 +14,7 @@ from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodDisruptionBudget
 from karpy.resources import NODES, Resources, total
 from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of, provider_id_of
-from karpy.sim.trace import Call
+from karpy.sim.processes.trace import Call
 from karpy.sim.workloads.cron import Schedule
 
 __all__ = ["budgets_hold", "limits_hold", "pods_are_not_disturbed"]

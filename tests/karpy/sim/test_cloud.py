@@ -23,7 +23,7 @@ from karpy.sim.clock import VirtualClock
 from karpy.sim.cloud import SimCloud, create_provider
 from karpy.sim.generic import GenericModel
 from karpy.sim.machines import Machine
-from karpy.sim.market import REMEMBERED_S
+from karpy.sim.region.market import REMEMBERED_S
 from karpy.sim.weather import (
     Hazard,
     Mishap,

@@ -3,8 +3,8 @@ from __future__ import annotations
 import attrs
 
 from karpy.sim.forecast import forecast
-from karpy.sim.mishaps import MishapKind
-from karpy.sim.troubles import TroubleKind
+from karpy.sim.region.mishaps import MishapKind
+from karpy.sim.region.troubles import TroubleKind
 from karpy.sim.weather import Weather
 
 MANY = [forecast(seed, zones=("sim-1a", "sim-1b"), instance_types=("c-*", "m-4x-amd64")) for seed in range(300)]

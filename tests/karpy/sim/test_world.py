@@ -102,6 +102,17 @@ def test_without_actors_nothing_happens_by_itself() -> None:
     assert world.api.list(kinds.NODE).items == ()
 
 
+def test_time_passes_for_so_long_or_until_then() -> None:
+    world = World(actors=False)
+    start = world.clock.now()
+    world.run(30)
+    assert world.clock.now() == start + 30
+    world.run(until=start + 100)
+    assert world.clock.now() == start + 100
+    world.run(until=start)  # that is over: nothing happens
+    assert world.clock.now() == start + 100
+
+
 def test_run_until_stops_at_the_first_instant_that_fits() -> None:
     world = world_with_nodes(1)
     world.apply([bare_pod("a")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from karpy.controllers.garbage import GarbageCollection
 from karpy.controllers.nodeclaim import NodeClaimLifecycle
 from karpy.operator import Operator
-from karpy.sim.process import Surroundings
+from karpy.sim.processes.process import Surroundings
 from karpy.testing import reference
 
 

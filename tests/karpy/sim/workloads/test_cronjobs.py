@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from karpy.objects import kinds
-from karpy.sim.podlife import EXIT_CODE, RUN_SECONDS
+from karpy.sim.kubelets.podlife import EXIT_CODE, RUN_SECONDS
 from karpy.sim.workloads.cronjobs import CRON_JOB
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import event_reasons, status, template, world_with_nodes

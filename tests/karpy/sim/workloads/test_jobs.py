@@ -8,7 +8,7 @@ import pytest
 from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.sim.podlife import EXIT_CODE, RUN_SECONDS
+from karpy.sim.kubelets.podlife import EXIT_CODE, RUN_SECONDS
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import phases, pods, status, template, world_with_nodes
 

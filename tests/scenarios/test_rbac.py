@@ -1,0 +1,66 @@
+"""karpy's controllers do their work with the rights of `examples/rbac.yaml`, and use all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from karpy.objects import kinds
+from karpy.operator import Operator
+from karpy.scenarios.rehearsal import Silence
+from karpy.sim.api.access.access import Uses, missing, unused
+from karpy.sim.api.access.identity import Identity
+from karpy.sim.loop import Loop
+from karpy.sim.processes.process import feed
+from karpy.sim.world import World
+from tests.karpy.controllers.stage import pool
+from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, pods
+
+MANIFEST = tuple(yaml.safe_load_all((Path(__file__).parents[2] / "examples/rbac.yaml").read_text()))
+KARPY = Identity(
+    "system:serviceaccount:kube-system:karpy",
+    groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"),
+)
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "one-at-a-time", "namespace": "default"},
+    "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+}
+
+
+def lived(*manifest: dict[str, Any]) -> World:
+    """Pods come and go, and so do nodes, by controllers that have the rights of ``manifest`` alone."""
+    world = World(timing=QUICK, rbac=True)
+    world.api.access.uses = Uses()
+    world.apply([*manifest, NODE_CLASS, pool(), BUDGET])
+    kube = world.api.acting_as(KARPY)
+    loop = Loop(kube, world.clock)
+    operator = Operator(kube=kube, providers=(world.cloud,), clock=world.clock, log=Silence())
+    for controller in feed(loop, operator):
+        loop.add(controller)
+    world.loop.invite(loop)
+    world.apply([deployment(replicas=12)])
+    world.run(200)
+    for replicas in (2, 0):
+        world.api.patch(kinds.DEPLOYMENT, "web", {"spec": {"replicas": replicas}}, "default")
+        world.run(600)
+    return world
+
+
+def test_it_is_sufficient_and_minimal() -> None:
+    world = lived(*MANIFEST)
+    uses = world.api.access.uses
+    assert uses is not None
+    done = uses.of(KARPY.name)
+    assert missing(MANIFEST, KARPY, done) == []
+    assert unused(MANIFEST, KARPY, done) == []
+    assert (len(pods(world)), len(world.api.list(kinds.NODE_CLAIM).items)) == (0, 0)
+
+
+def test_without_rights_nothing_is_done() -> None:
+    world = lived()
+    assert world.api.list(kinds.NODE_CLAIM).items == ()
+    assert tuple(world.cloud.list()) == ()
