@@ -14,8 +14,8 @@ import attrs
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from karpy.sim.api.wire.listing import WatchStream
 
+from karpy.sim.api.wire.listing import WatchStream
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 from tests.karpy.sim.api.conftest import Client

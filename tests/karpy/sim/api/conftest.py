@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
+
 from karpy.sim.api.access.tokens import Tokens
 from karpy.sim.api.wire.answers import Answer
 from karpy.sim.api.wire.listing import WatchStream
 from karpy.sim.api.wire.requests import Impersonated, Request
 from karpy.sim.api.wire.rest import Rest
-
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
+from karpy.clock import SystemClock
 from karpy.sim.api.wire.answers import Answer
 from karpy.sim.api.wire.requests import Request
 from karpy.sim.api.wire.rest import Rest
-
-from karpy.clock import SystemClock
 from karpy.sim.apiserver import ApiServer
 
 SCENARIOS = (

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from karpy.sim.api.wire.listing import WatchStream
 
 from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.sim.api.features import LIVING
+from karpy.sim.api.wire.listing import WatchStream
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 from tests.karpy.sim.api.conftest import Client, events

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from karpy.sim.api.access.access import Action, Uses, allows, missing, unused
-from karpy.sim.api.access.identity import service_account
 
 from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
+from karpy.sim.api.access.access import Action, Uses, allows, missing, unused
+from karpy.sim.api.access.identity import service_account
 from karpy.sim.apiserver import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ApiServer
 from karpy.sim.clock import VirtualClock
 

@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from karpy.sim.api.wire.requests import Impersonated
 
 from karpy.objects import kinds
+from karpy.sim.api.wire.requests import Impersonated
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import VirtualClock
 from tests.karpy.sim.api.conftest import Client

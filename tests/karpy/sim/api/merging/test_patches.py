@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from karpy.sim.api.merging.patches import json_patch, merge_patch
 
 from karpy.errors import KubeError
+from karpy.sim.api.merging.patches import json_patch, merge_patch
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from karpy.sim.api.merging.strategic import strategic_merge
 
 from karpy.errors import KubeError
+from karpy.sim.api.merging.strategic import strategic_merge
 
 
 def _pod(*containers: dict) -> dict:

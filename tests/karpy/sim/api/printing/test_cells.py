@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from karpy.sim.api.printing.cellparts import duration
 from karpy.sim.api.printing.cells import CELLS
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from karpy.sim.api.printing.jsonpath import find
 
 OBJ = {

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from karpy.sim.api.wire.discovery import Discovery
-
 from karpy.kube.crds import core_crds
+from karpy.sim.api.wire.discovery import Discovery
 from karpy.sim.apiserver import ApiServer
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from karpy.sim.api.wire.protobuf import MAGIC, decode_object
 
 from karpy.errors import KubeError
+from karpy.sim.api.wire.protobuf import MAGIC, decode_object
 
 
 def _field(number: int, data: bytes) -> bytes:

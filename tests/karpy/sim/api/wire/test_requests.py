@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from karpy.sim.api.wire.requests import Accept, Request, Target, parse_accept, parse_target
 
 from karpy.errors import KubeError
 from karpy.kube.client import PatchType
+from karpy.sim.api.wire.requests import Accept, Request, Target, parse_accept, parse_target
 
 
 @pytest.mark.parametrize(
