@@ -44,7 +44,7 @@ class PlacedPod:
 
 
 class NodePicture:
-    """One node. ``version`` grows whenever something other than its pods changes."""
+    """One node. ``version`` is new whenever something other than its pods has changed, also if it went and came back."""
 
     __slots__ = (
         "allocatable",
@@ -85,8 +85,8 @@ class NodePicture:
         self.refused: dict[Shape, Refusal] = {}
         """Why pods of these shapes cannot be here, whoever is elsewhere, as far as it was asked since the last change."""
 
-    def describe(self, node: RawObject) -> bool:
-        """Take in the node object; whether anything changed that placement depends on."""
+    def describe(self, node: RawObject, version: int) -> bool:
+        """Take in the node object; whether anything changed that placement depends on. It is ``version`` from then on."""
         read = decode(node, Node)
         described = (
             read.labels,
@@ -98,7 +98,7 @@ class NodePicture:
             return False
         self.labels, self.taints, self.unschedulable, self.allocatable = described
         self.exists = True
-        self.version += 1
+        self.version = version
         self.refused.clear()
         return True
 
@@ -175,6 +175,13 @@ class _Tally:
     def counts(self, shape: Shape) -> bool:
         return shape.namespace == self.namespace and self.selects(shape.labels)
 
+    def add(self, node: str, number: int) -> None:
+        count = self.by_node.get(node, 0) + number
+        if count:
+            self.by_node[node] = count
+        else:
+            del self.by_node[node]  # nodes that are gone would pile up
+
 
 class Nodes:
     """All nodes by name, in the order in which they came. ``generation`` grows with every change at all."""
@@ -202,7 +209,8 @@ class Nodes:
         """Take in a node object; whether anything changed that placement depends on."""
         name = node["metadata"]["name"]
         picture = self._pictures.setdefault(name, NodePicture(name))
-        changed = picture.describe(node)
+        # No two descriptions have the same number: what is remembered of a node does not hold for the next of its name.
+        changed = picture.describe(node, self.generation + 1)
         self._existing[name] = picture
         if changed:
             self.generation += 1
@@ -277,7 +285,9 @@ class Nodes:
             return
         tallies = self._tallies_of.get(pod.shape)
         if tallies is None:
+            if len(self._tallies_of) >= _REMEMBERED:
+                self._tallies_of.clear()
             tallies = tuple(tally for tally in self._tallies.values() if tally.counts(pod.shape))
             self._tallies_of[pod.shape] = tallies
         for tally in tallies:
-            tally.by_node[pod.node] = tally.by_node.get(pod.node, 0) + sign
+            tally.add(pod.node, sign)

@@ -109,3 +109,11 @@ def test_room_is_needed_for_sidecars_for_what_starts_first_and_for_the_runtime()
     assert scene.best(pod(cpu="1", initContainers=[sidecar, starting("3100m")])) == ()
     assert scene.best(pod(cpu="1", initContainers=[starting("3100m"), sidecar])) == ("n1",)
     assert scene.best(pod(cpu="3900m", overhead={"cpu": "200m"})) == ()
+
+
+def test_what_was_found_out_about_a_node_does_not_hold_for_the_next_of_its_name() -> None:
+    scene = Scene(node("n1", taints=[TAINT]))
+    assert not scene.place(pod()).best
+    scene.nodes.remove("n1")
+    scene.nodes.describe(node("n1"))
+    assert scene.best(pod()) == ("n1",)
