@@ -245,7 +245,11 @@ class LogWatch:
     def poll(self) -> list[WatchEvent]:
         """What has happened since the last poll; see `karpy.kube.client.Watch`."""
         log = self._collection.log
-        if self._stopped or log.end == self._position:
+        if self._stopped:
+            return []
+        if log.end == self._position:
+            if log.is_closed:
+                raise status.gone("the resource is not served any more")
             return []
         with self._server.lock:
             changes = log.since(self._position)

@@ -250,7 +250,7 @@ class ApiServerHttp:
             if stream.bookmarks and now >= bookmark_at:
                 await response.write(stream.bookmark())
                 bookmark_at = now + _BOOKMARK_EVERY_S
-            if now >= end or self._stopping:
+            if now >= end or self._stopping or stream.is_over:
                 return
             until = min(end, bookmark_at) if stream.bookmarks else end
             with contextlib.suppress(TimeoutError):

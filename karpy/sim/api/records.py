@@ -92,15 +92,17 @@ class Change:
 class ChangeLog:
     """The last changes of one resource, in order. Positions grow for ever; old lines are dropped from the front."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, oldest_revision: int = 0) -> None:
         self._capacity = capacity
         self._changes: list[Change] = []
         self._revisions: list[int] = []
         self._dropped = 0
         self.end = 0
         """The position after the last line."""
-        self.oldest_revision = 0
+        self.oldest_revision = oldest_revision
         """Watches may start from this revision or a later one."""
+        self.is_closed = False
+        """Whether nothing will follow, as the resource is not served any more."""
 
     def append(self, change: Change) -> None:
         self.end += 1

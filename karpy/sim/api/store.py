@@ -22,9 +22,9 @@ Object = dict[str, Any]
 class Collection:
     """All objects of one resource, by namespace and name."""
 
-    def __init__(self, resource: Resource, log_capacity: int) -> None:
+    def __init__(self, resource: Resource, log: ChangeLog) -> None:
         self.resource = resource
-        self.log = ChangeLog(log_capacity)
+        self.log = log
         self._by_namespace: dict[str, dict[str, Record]] = {}
         self._ordered: dict[str, tuple[Record, ...]] = {}
         path = INDEXED.get(resource.key)
@@ -38,7 +38,9 @@ class Collection:
         """The records of one namespace, or of all when it is empty, ordered by namespace and name."""
         ordered = self._ordered.get(namespace)
         if ordered is None:
-            ordered = self._ordered[namespace] = tuple(self._in_order(namespace))
+            ordered = tuple(self._in_order(namespace))
+            if ordered:  # whoever asks for namespaces that are not there costs nothing
+                self._ordered[namespace] = ordered
         return ordered
 
     def _in_order(self, namespace: str) -> Iterable[Record]:
@@ -105,6 +107,8 @@ class Store:
         self._dependents: dict[str, dict[tuple[Collection, str, str], None]] = {}
         self._owners: dict[str, tuple[Collection, str, str]] = {}
         self.revision = 1
+        self._dropped_at = 0
+        """Nobody knows what an earlier resource of the same name held up to then."""
         self._listeners: list[Callable[[], None]] = []
         self._reactions: list[Callable[[Collection, Change], None]] = []
 
@@ -112,14 +116,20 @@ class Store:
         """The collection of ``resource``; a newer definition of the same resource takes the older one's place."""
         collection = self._collections.get(resource.key)
         if collection is None:
-            collection = self._collections[resource.key] = Collection(resource, self._log_capacity)
+            log = ChangeLog(self._log_capacity, self._dropped_at)
+            collection = self._collections[resource.key] = Collection(resource, log)
         return collection
 
     def redefine(self, resource: Resource) -> None:
         self.collection(resource).resource = resource
 
     def drop(self, resource: Resource) -> None:
-        self._collections.pop(resource.key, None)
+        """Forget a resource: who watches it is told all that happened to it, and that this was all."""
+        dropped = self._collections.pop(resource.key, None)
+        if dropped is not None:
+            dropped.log.is_closed = True
+            self._dropped_at = self.revision
+            self._call_listeners()
 
     def existing(self, key: tuple[str, str]) -> Collection | None:
         """The collection of the resource ``key`` (group, plural), if anything was ever stored in it."""
@@ -210,5 +220,8 @@ class Store:
         collection.log.append(change)
         for reaction in self._reactions:
             reaction(collection, change)
+        self._call_listeners()
+
+    def _call_listeners(self) -> None:
         for listener in self._listeners:
             listener()

@@ -211,6 +211,11 @@ class WatchStream:
         self._sent = str(changes[-1].revision) if changes else self._sent
         return found
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all has been told and nothing will follow, as the resource is not served any more."""
+        return self.collection.log.is_closed and self.collection.log.end == self.position
+
     def bookmark(self) -> bytes:
         """A line that tells how far the watch has come."""
         with self.server.lock:

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from karpy.errors import KubeError
+from karpy.kube.watch import Reflector
+from karpy.objects.kinds import Kind
+from karpy.objects.watchevent import EventType
 from tests.karpy.sim.api.conftest import Client, events
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -270,3 +274,42 @@ def test_a_scale_below_zero_is_refused(rest: Client) -> None:
     assert answer["message"] == (
         'Scale.autoscaling "g" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
     )
+
+
+class TestEnds:
+    def test_who_watches_a_resource_is_told_that_it_ended(self, rest: Client) -> None:
+        install(rest, definition())
+        rest("POST", GADGETS.format("v1"), gadget("a"))
+        stream = rest.watch(GADGETS.format("v1"))
+        assert (events(stream), stream.is_over) == ([("ADDED", "a")], False)
+        rest("DELETE", f"{CRDS}/gadgets.example.com")
+        assert (events(stream), stream.is_over) == ([("DELETED", "a")], True)
+
+    def test_a_follower_finds_the_objects_of_a_resource_that_was_defined_again(self, rest: Client) -> None:
+        kind, told = Kind("example.com", "v1", "Gadget", "gadgets", namespaced=False), []
+        follower = Reflector(
+            rest.server, kind, lambda event: told.append((event.type, event.object["metadata"]["name"]))
+        )
+        for name in ("a", "b"):
+            install(rest, definition())
+            rest("POST", GADGETS.format("v1"), gadget(name))
+            follower.poll()
+            rest("DELETE", f"{CRDS}/gadgets.example.com")
+            follower.poll()
+            with pytest.raises(KubeError, match="the server could not find the requested resource"):
+                follower.poll()
+        assert told == [
+            (EventType.ADDED, "a"),
+            (EventType.DELETED, "a"),
+            (EventType.ADDED, "b"),
+            (EventType.DELETED, "b"),
+        ]
+
+    def test_no_watch_begins_in_the_time_of_an_earlier_resource_of_that_name(self, rest: Client) -> None:
+        install(rest, definition())
+        then = rest("GET", GADGETS.format("v1"))[1]["metadata"]["resourceVersion"]
+        rest("DELETE", f"{CRDS}/gadgets.example.com")
+        install(rest, definition())
+        with pytest.raises(KubeError) as lost:
+            rest.watch(GADGETS.format("v1"), resourceVersion=then).lines()
+        assert lost.value.gone
