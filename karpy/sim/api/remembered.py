@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +19,7 @@ _decode = msgspec.json.Decoder().decode
 class Remembered(Generic[T]):
     """``function(value, *arguments)``. Answers are shared between all who ask, and must not be changed.
 
-    What it raises is not remembered.
+    What it raises is not remembered. The servers of one process share what is remembered, each with threads of its own.
     """
 
     def __init__(self, function: Callable[..., T], capacity: int = 2_000) -> None:
@@ -31,7 +32,7 @@ class Remembered(Generic[T]):
             key = (_encode(value), arguments)
         except (TypeError, ValueError, OverflowError, msgspec.MsgspecError):  # no JSON: nothing to know it by
             return self._function(value, *arguments)
-        if key in self._answers:
+        with contextlib.suppress(KeyError):  # in one step, as another server's thread may empty it at any time
             return self._answers[key]
         # Worked out on a copy: an answer may hold parts of the value, which its owner may go on to change.
         answer = self._function(_decode(key[0]), *arguments)

@@ -11,11 +11,7 @@ __all__ = ["parse_problem", "summary", "yaml_problem"]
 
 
 _SUMMARY = 30
-
-
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
-
-
 """Brackets, and strings so that the brackets in them are passed over."""
 
 
@@ -45,8 +41,6 @@ _PROBLEMS = {
     "Invalid control character": "in string literal",
     "Invalid \\escape": "in string escape code",
 }
-
-
 """How Go says what Python's parser says, by the beginning of the latter."""
 
 

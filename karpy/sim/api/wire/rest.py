@@ -63,6 +63,8 @@ class Rest:
             return self._resource(request, target, who, warnings)
         except KubeError as error:
             return told(error, tuple(warnings))
+        except RecursionError:
+            return told(status.bad_request("exceeded max depth"), tuple(warnings))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             # an object of a shape that no rule foresaw: the client is told, the server lives on
             return told(status.internal(f"{type(error).__name__}: {error}"), tuple(warnings))

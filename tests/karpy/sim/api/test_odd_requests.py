@@ -348,3 +348,12 @@ def test_directives_that_are_none(rest: Client, code: int, message: str, patch: 
 def test_the_label_with_the_name_of_a_namespace_stays(rest: Client) -> None:
     code, answer = rest("PATCH", "/api/v1/namespaces/default", {"metadata": {"labels": None}}, media=MERGE)
     assert (code, answer["metadata"]["labels"]) == (200, {"kubernetes.io/metadata.name": "default"})
+
+
+def test_a_body_of_endless_depth_is_refused(rest: Client) -> None:
+    for depth in (2_000, 100_000):
+        body = b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x"},"data":%s1%s}' % (
+            b'{"a":' * depth,
+            b"}" * depth,
+        )
+        refused(rest, 400, "exceeded max depth", "POST", MAPS, body)
