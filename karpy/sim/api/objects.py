@@ -158,7 +158,7 @@ def raises_generation(resource: Resource, before: Body, new: Body) -> bool:
 def status_defaults(resource: Resource, new: Object) -> Object:
     """What the server completes in a status that was written."""
     found = new.get("status")
-    if found and resource.key in _METADATA_THROUGH_STATUS:
+    if found and not resource.custom:
         new["status"] = default_status(resource.key, found)
     elif found is None and resource.key in INITIAL_STATUS:
         new["status"] = INITIAL_STATUS[resource.key]

@@ -57,7 +57,7 @@ _NO_KUBELET_PORT: Mapping[str, Any] = {"kubeletEndpoint": {"Port": 0}}
 
 
 def _node(obj: Object) -> Object:
-    found = obj.get("status") or {}
+    found = default_status(("", "nodes"), obj.get("status") or {})
     changes: dict[str, Any] = {}
     if "daemonEndpoints" not in found:
         changes["daemonEndpoints"] = _NO_KUBELET_PORT
@@ -68,7 +68,7 @@ def _node(obj: Object) -> Object:
             canonical = canonical_resources(found[key], "Node")
             if canonical is not found[key]:
                 changes[key] = canonical
-    if not changes and "spec" in obj:
+    if not changes and "spec" in obj and found is obj.get("status"):
         return obj
     return {**obj, "spec": obj.get("spec") or {}, "status": {**found, **changes}}
 
@@ -243,19 +243,20 @@ _GATED: Mapping[str, Any] = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-_CONDITION_TIMES = {
-    ("", "pods"): ("lastProbeTime", "lastTransitionTime"),
-    ("", "nodes"): ("lastHeartbeatTime", "lastTransitionTime"),
+_BLANK_CONDITION: Object = {"type": "", "status": ""}
+_BLANK_CONDITIONS: Mapping[tuple[str, str], Object] = {
+    ("", "pods"): {**_BLANK_CONDITION, "lastProbeTime": None, "lastTransitionTime": None},
+    ("", "nodes"): {**_BLANK_CONDITION, "lastHeartbeatTime": None, "lastTransitionTime": None},
 }
 
 
 def default_status(key: tuple[str, str], found: Object) -> Object:
-    """The status of a pod or a node with what the server completes when it is written."""
+    """The status of a built-in object with what the server completes when it is written."""
     changes: dict[str, Any] = {}
-    times = _CONDITION_TIMES[key]
+    blank = _BLANK_CONDITIONS.get(key, _BLANK_CONDITION)
     conditions = found.get("conditions")
-    if conditions and any(time not in each for each in conditions for time in times):
-        changes["conditions"] = [{**dict.fromkeys(times), **each} for each in conditions]
+    if conditions and not all(blank.keys() <= each.keys() for each in conditions):
+        changes["conditions"] = [{**blank, **each} for each in conditions]
     if key == ("", "pods") and found.get("podIP") and not found.get("podIPs"):
         changes["podIPs"] = [{"ip": found["podIP"]}]
     return {**found, **changes} if changes else found

@@ -357,3 +357,24 @@ def test_a_body_of_endless_depth_is_refused(rest: Client) -> None:
             b"}" * depth,
         )
         refused(rest, 400, "exceeded max depth", "POST", MAPS, body)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes/n", f"{PODS}/p", "/apis/apps/v1/namespaces/default/deployments/d"])
+def test_a_condition_always_has_a_type_and_a_status(rest: Client, path: str) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    rest("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+    rest("POST", PODS, POD)
+    rest("POST", "/apis/apps/v1/namespaces/default/deployments", {"metadata": {"name": "d"}, "spec": spec})
+    code, answer = rest("PATCH", f"{path}/status", {"status": {"conditions": [{"reason": "Odd"}]}}, media=MERGE)
+    assert code == 200
+    (condition,) = answer["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("", "", "Odd")
+
+
+def test_a_node_that_comes_with_conditions_keeps_them_complete(rest: Client) -> None:
+    code, node = rest("POST", "/api/v1/nodes", {"metadata": {"name": "n"}, "status": {"conditions": [{"type": "Odd"}]}})
+    assert code == 201
+    assert node["status"]["conditions"] == [
+        {"type": "Odd", "status": "", "lastHeartbeatTime": None, "lastTransitionTime": None}
+    ]
