@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["budget_status", "is_ready"]
+from karpy.kube.client import RawObject
+from karpy.sim.podfacts import is_deleting, is_finished, is_ready
 
-Object = Mapping[str, Any]
-
-
-def is_ready(pod: Object) -> bool:
-    """Whether the pod's ``Ready`` condition holds."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+__all__ = ["budget_status"]
 
 
-def budget_status(budget: Object, pods: Iterable[Object]) -> dict[str, Any]:
+def budget_status(budget: Mapping[str, Any], pods: Iterable[RawObject]) -> dict[str, Any]:
     """The counts of the budget's status; ``pods`` are those that its selector chooses.
 
     The pods there are count as those expected, which is exact once their controllers are done.
     """
     spec = budget.get("spec") or {}
-    covered = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")]
+    covered = [pod for pod in pods if not is_finished(pod)]
     expected = len(covered)
-    healthy = sum(is_ready(pod) and "deletionTimestamp" not in pod["metadata"] for pod in covered)
+    healthy = sum(is_ready(pod) and not is_deleting(pod) for pod in covered)
     most = spec.get("maxUnavailable")
     desired = (
         _share(spec.get("minAvailable", 0), expected) if most is None else max(expected - _share(most, expected), 0)

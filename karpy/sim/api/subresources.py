@@ -20,6 +20,7 @@ from karpy.sim.api.rules.podrules import check_debugging
 from karpy.sim.api.selectors import matches_label_selector
 from karpy.sim.api.store import Collection, Store
 from karpy.sim.api.writes import Writes
+from karpy.sim.podfacts import is_ready
 
 __all__ = ["Subresources"]
 

@@ -19,6 +19,7 @@ from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache
 from karpy.sim.kubelets.nodes import NOT_READY, UNREACHABLE
+from karpy.sim.podfacts import is_deleting, is_finished
 from karpy.sim.recorder import NORMAL, Recorder
 from karpy.taints import NO_EXECUTE, Taint, Toleration
 
@@ -67,7 +68,7 @@ class TaintEviction:
         later = []
         since = self._since.setdefault(request.name, {})
         for pod in tuple(self._cache.pods_on(request.name)):
-            if "deletionTimestamp" in pod["metadata"]:
+            if is_deleting(pod):
                 continue
             bears_s = _bears_for(taints, _with_defaults(decode(pod, Pod).spec.tolerations))
             if bears_s is None:
@@ -179,7 +180,7 @@ class PodGarbage:
             return ()
         name = event.object["spec"].get("nodeName")
         if not name:
-            return by_name(event) if "deletionTimestamp" in event.object["metadata"] else ()
+            return by_name(event) if is_deleting(event.object) else ()
         node = self._cache.get(kinds.NODE, name)
         return (Request(name),) if node is None or _is_out_of_service(node) else ()
 
@@ -192,7 +193,7 @@ class PodGarbage:
         if node is not None:
             self._missing_since.pop(request.name, None)
             if _is_out_of_service(node):
-                self._end([pod for pod in pods if "deletionTimestamp" in pod["metadata"]])
+                self._end([pod for pod in pods if is_deleting(pod)])
             return DONE
         if not pods:
             self._missing_since.pop(request.name, None)
@@ -207,12 +208,12 @@ class PodGarbage:
     def _end_unscheduled(self, request: Request) -> None:
         """A pod that was deleted before it had a node has nothing to wait for."""
         pod = self._cache.get(kinds.POD, request.name, request.namespace)
-        if pod is not None and not pod["spec"].get("nodeName") and "deletionTimestamp" in pod["metadata"]:
+        if pod is not None and not pod["spec"].get("nodeName") and is_deleting(pod):
             self._end([pod])
 
     def _end(self, pods: Sequence[RawObject], why: str = "") -> None:
         for pod in pods:
-            if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed"):
+            if not is_finished(pod):
                 self._fail(pod, why)
             if pod["metadata"].get("deletionGracePeriodSeconds") != 0:
                 _delete_pod(self._kube, pod, grace_period_s=0)

@@ -18,6 +18,7 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.cloud import SimCloud
 from karpy.sim.machines import Machine
+from karpy.sim.podfacts import condition_of
 from karpy.sim.processes.boundary import Boundary
 from karpy.sim.processes.process import Process
 
@@ -266,8 +267,8 @@ def pool_of(obj: RawObject) -> str:
 
 def condition(obj: RawObject, type_: str) -> Mapping[str, Any] | None:
     """A condition of an object, if it is true."""
-    found = (obj.get("status") or {}).get("conditions") or ()
-    return next((each for each in found if each["type"] == type_ and each["status"] == "True"), None)
+    found = condition_of(obj, type_)
+    return found if found is not None and found["status"] == "True" else None
 
 
 Findings = Iterator[tuple[str, str]]

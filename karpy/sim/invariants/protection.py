@@ -14,6 +14,7 @@ from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodDisruptionBudget
 from karpy.resources import NODES, Resources, total
 from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of, provider_id_of
+from karpy.sim.podfacts import is_active
 from karpy.sim.processes.trace import Call
 from karpy.sim.workloads.cron import Schedule
 
@@ -40,8 +41,7 @@ def pods_are_not_disturbed(facts: Facts, call: Call) -> Findings:
 def _protected(facts: Facts, pods: Iterable[RawObject], *, refused: bool) -> Iterable[tuple[RawObject, str]]:
     """The pods that may not be disturbed now. ``refused``: the API server refuses itself what a budget forbids."""
     for raw in pods:
-        phase = (raw.get("status") or {}).get("phase")
-        if "deletionTimestamp" in raw["metadata"] or phase in ("Succeeded", "Failed"):
+        if not is_active(raw):
             continue
         pod = decode(raw, Pod)
         if pod.is_static or pod.is_owned_by_daemon_set or pod.tolerates_disruption:

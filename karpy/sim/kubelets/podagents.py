@@ -22,7 +22,7 @@ from karpy.sim.kubelets.kubelet import Kubelets
 from karpy.sim.kubelets.nodes import address_of
 from karpy.sim.kubelets.podadmission import Misfit, misfit
 from karpy.sim.machines import Machine
-from karpy.sim.podfacts import is_finished
+from karpy.sim.podfacts import is_finished, is_ready
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 
 __all__ = ["PodAgents"]
@@ -55,9 +55,9 @@ class PodAgents:
 
     def _on_node(self, event: WatchEvent) -> Sequence[Request]:
         """Pods may be bound before their node is ready, and are not ready while it is not; they wait for it."""
-        if event.type is not EventType.MODIFIED or not _is_ready(event.object):
+        if event.type is not EventType.MODIFIED or not is_ready(event.object):
             return ()
-        waiting = (pod for pod in self._cache.pods_on(event.object["metadata"]["name"]) if not _is_ready(pod))
+        waiting = (pod for pod in self._cache.pods_on(event.object["metadata"]["name"]) if not is_ready(pod))
         return tuple(Request(pod["metadata"]["name"], pod["metadata"]["namespace"]) for pod in waiting)
 
     def reconcile(self, request: Request) -> Result:
@@ -74,7 +74,8 @@ class PodAgents:
             return DONE
         if step.at > now:
             return Result(step.at - now)
-        if step.action is podlife.Action.READY and not _is_ready(self._cache.get(kinds.NODE, node)):
+        known = self._cache.get(kinds.NODE, node)
+        if step.action is podlife.Action.READY and not (known is not None and is_ready(known)):
             return DONE  # the node lifecycle controller has said otherwise, until the node is ready
         return self._take_step(step, pod, machine, now)
 
@@ -159,9 +160,3 @@ class PodAgents:
     def _next_address(self) -> str:
         serial = self._addresses
         return f"10.{128 + (serial >> 16) % 128}.{serial >> 8 & 255}.{serial & 255}"
-
-
-def _is_ready(obj: RawObject | None) -> bool:
-    """Whether a pod or a node is ready."""
-    conditions = ((obj or {}).get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

@@ -24,6 +24,7 @@ import attrs
 
 from karpy.clock import parse_time
 from karpy.kube.client import RawObject
+from karpy.sim.podfacts import is_deleting, is_finished
 
 __all__ = ["CRASHED", "Action", "Step", "exit_code", "next_step", "ready_delay", "running_since"]
 
@@ -65,10 +66,10 @@ class Step:
 
 def next_step(pod: RawObject, salt: int) -> Step | None:
     """What comes next for a bound pod; None when it just goes on."""
-    metadata, status = pod["metadata"], pod.get("status") or {}
-    if "deletionTimestamp" in metadata:
+    status = pod.get("status") or {}
+    if is_deleting(pod):
         return _end(pod, salt)
-    if status.get("phase") in ("Succeeded", "Failed"):
+    if is_finished(pod):
         return None
     started = status.get("startTime")
     if not started:
@@ -97,7 +98,7 @@ def _deadline(pod: RawObject, status: RawObject) -> Iterable[Step]:
 def _end(pod: RawObject, salt: int) -> Step | None:
     metadata = pod["metadata"]
     grace = float(metadata.get("deletionGracePeriodSeconds") or 0)
-    if not grace and (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+    if not grace and is_finished(pod):
         return None  # it has ended, and a finalizer holds what is left of it
     asked = parse_time(metadata["deletionTimestamp"]) - grace
     given = _amount(pod, STOP_SECONDS)

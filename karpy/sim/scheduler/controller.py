@@ -20,6 +20,7 @@ from karpy.objects.meta import decode
 from karpy.objects.selectors import LabelSelector
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import Key, key_of
+from karpy.sim.podfacts import condition_of, is_deleting, is_finished
 from karpy.sim.scheduler import preemption, reasons
 from karpy.sim.scheduler.nodes import Nodes, PlacedPod
 from karpy.sim.scheduler.nominations import Nominations
@@ -31,14 +32,13 @@ from karpy.sim.scheduler.shape import Shape, Shapes
 from karpy.sim.scheduler.storage import Storage
 from karpy.sim.scheduler.volumes import ClaimPlan
 from karpy.sim.scheduler.workloads import WorkloadSelectors
-from karpy.sim.scheduler.writes import BY_SCHEDULER, DEFAULT_NAME, Writes, condition_of
+from karpy.sim.scheduler.writes import BY_SCHEDULER, DEFAULT_NAME, Writes
 
 __all__ = ["Scheduler"]
 
 BINDING_TIMEOUT_S = 600.0
 """How long a pod that has its node waits for its volumes."""
 _REMEMBERED_FAILURES = 1_000
-_TERMINAL = ("Succeeded", "Failed")
 _POD_RULES = frozenset({"PodTopologySpread", "InterPodAffinity"})
 _ROOM_RULES = frozenset({"NodeResourcesFit", "NodePorts", "VolumeRestrictions", "NodeVolumeLimits"})
 _STORAGE_RULES = frozenset({"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"})
@@ -154,8 +154,7 @@ class Scheduler:
         pod = event.object
         key = key_of(pod)
         node = pod["spec"].get("nodeName")
-        phase = (pod.get("status") or {}).get("phase")
-        if event.type is EventType.DELETED or phase in _TERMINAL:
+        if event.type is EventType.DELETED or is_finished(pod):
             self._drop(key)
             freed = self._nodes.forget(key)
             return self._stir(_ROOM_RULES | _POD_RULES) if freed is not None else ()
@@ -163,7 +162,7 @@ class Scheduler:
             self._drop(key)
             self._bound[key] = pod
             return self._take_placed(key, pod, node)
-        if pod["spec"].get("schedulerName", DEFAULT_NAME) != DEFAULT_NAME or "deletionTimestamp" in pod["metadata"]:
+        if pod["spec"].get("schedulerName", DEFAULT_NAME) != DEFAULT_NAME or is_deleting(pod):
             if key in self._reserved:
                 self._nodes.forget(key)
             self._drop(key)
@@ -195,15 +194,14 @@ class Scheduler:
             shape = self._shapes.of(pod)
         except InvalidObject:
             return ()
-        is_deleting = "deletionTimestamp" in pod["metadata"]
         started = (pod.get("status") or {}).get("startTime")
         placed = PlacedPod(
             key,
             shape,
             node,
-            is_deleting,
+            is_deleting(pod),
             parse_time(started) if started else float("inf"),
-            is_deleting and condition_of(pod, "DisruptionTarget").get("reason") == BY_SCHEDULER,
+            is_deleting(pod) and (condition_of(pod, "DisruptionTarget") or {}).get("reason") == BY_SCHEDULER,
         )
         return self._stir(_POD_RULES) if self._nodes.place(placed) else ()
 

@@ -10,13 +10,14 @@ from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, PatchType, RawObject
 from karpy.objects import kinds
 from karpy.sim.cache import Key
+from karpy.sim.podfacts import condition_of
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.scheduler.nodes import PlacedPod
 from karpy.sim.scheduler.reasons import shortened
 from karpy.sim.scheduler.storage import SELECTED_NODE
 from karpy.sim.scheduler.volumes import ClaimPlan
 
-__all__ = ["DEFAULT_NAME", "Writes", "condition_of"]
+__all__ = ["BY_SCHEDULER", "DEFAULT_NAME", "Writes"]
 
 DEFAULT_NAME = "default-scheduler"
 BY_SCHEDULER = "PreemptionByScheduler"
@@ -44,7 +45,7 @@ class Writes:
     def refuse(self, pod: RawObject, message: str, nominated: str, reason: str = UNSCHEDULABLE) -> None:
         """Say in the pod's condition and in an event why it waits, and on which node room is being made for it."""
         condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
-        known = condition_of(pod, "PodScheduled")
+        known = condition_of(pod, "PodScheduled") or {}
         status: dict[str, Any] = {}
         if any(known.get(field) != value for field, value in condition.items()):
             moved = known.get("status") != "False"
@@ -120,10 +121,3 @@ class Writes:
         except KubeError as error:
             if not error.not_found:
                 raise
-
-
-def condition_of(pod: RawObject, type_: str) -> Mapping[str, Any]:
-    """The pod's condition of that type; empty when it has none."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    found: Mapping[str, Any] = next((each for each in conditions if each.get("type") == type_), {})
-    return found

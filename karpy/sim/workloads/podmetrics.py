@@ -15,7 +15,7 @@ from karpy.clock import parse_time
 from karpy.kube.client import RawObject
 from karpy.quantity import Quantity
 from karpy.sim.loads import Loads
-from karpy.sim.podfacts import condition_of, is_deleting
+from karpy.sim.podfacts import condition_of, is_deleting, is_ready
 from karpy.sim.workloads.scaling import within_tolerance
 
 __all__ = ["Proposal", "Unmeasured", "propose"]
@@ -215,8 +215,7 @@ def _has_settled(pod: RawObject, now: float) -> bool:
 
 
 def _is_ready(pod: RawObject) -> bool:
-    condition = condition_of(pod, "Ready")
-    return condition is not None and condition["status"] == "True" and not is_deleting(pod)
+    return is_ready(pod) and not is_deleting(pod)
 
 
 def _request(pod: RawObject, resource: str, container: str | None) -> float:
