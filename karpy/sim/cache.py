@@ -6,13 +6,13 @@ reads the API through watches.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.sim.crowds import Crowd, Crowds, Key
+from karpy.sim.crowds import Crowd, Group, Groups, Key
 from karpy.sim.loop import Loop
 
 __all__ = ["ClusterCache", "Key", "controller_of", "key_of"]
@@ -34,41 +34,14 @@ def controller_of(obj: RawObject) -> RawObject | None:
     return None
 
 
-class _Index:
-    """Groups of keys by a word; groups keep the order in which their members came."""
-
-    def __init__(self) -> None:
-        self._groups: dict[str, dict[Key, RawObject]] = {}
-        self._word: dict[Key, str] = {}
-
-    def put(self, key: Key, word: str, obj: RawObject) -> None:
-        old = self._word.get(key)
-        if old is not None and old != word:
-            self.remove(key)
-        self._word[key] = word
-        self._groups.setdefault(word, {})[key] = obj
-
-    def remove(self, key: Key) -> None:
-        word = self._word.pop(key, None)
-        if word is None:
-            return
-        group = self._groups[word]
-        del group[key]
-        if not group:
-            del self._groups[word]
-
-    def group(self, word: str) -> Mapping[Key, RawObject]:
-        return self._groups.get(word, {})
-
-
 class ClusterCache:
     """Answers from the last events taken in. The answers are live views: copy before you wait."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._pods_by_node = _Index()
-        self._pods_by_namespace = _Index()
-        self._by_owner = {kind: Crowds() for kind in _OWNED}
+        self._pods_by_node = Groups(Group)
+        self._pods_by_namespace = Groups(Group)
+        self._by_owner = {kind: Groups(Crowd) for kind in _OWNED}
         loop.subscribe(kinds.POD, self._take_pod)
         loop.subscribe(kinds.REPLICA_SET, self._take_owned)
 
@@ -92,10 +65,10 @@ class ClusterCache:
 
     def pods_on(self, node: str) -> Collection[RawObject]:
         """Pods bound to a node."""
-        return self._pods_by_node.group(node).values()
+        return self._pods_by_node.of(node).members.values()
 
     def pods_in(self, namespace: str) -> Collection[RawObject]:
-        return self._pods_by_namespace.group(namespace).values()
+        return self._pods_by_namespace.of(namespace).members.values()
 
     def _take_pod(self, event: WatchEvent) -> None:
         key = key_of(event.object)

@@ -1,16 +1,19 @@
-"""Objects with the same controlling owner, and what is asked about them again and again, counted as they change."""
+"""Objects in groups, such as those with the same controlling owner, and what is asked about a group again and again, counted as
+its members change.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 import attrs
 
 from karpy.kube.client import RawObject
 from karpy.sim.podfacts import is_active, is_ready
 
-__all__ = ["Crowd", "Crowds", "Key"]
+__all__ = ["Crowd", "Group", "Groups", "Key"]
 
 Key = tuple[str, str]
 """Namespace (empty for cluster-scoped objects) and name."""
@@ -27,10 +30,22 @@ class _Fact:
 
 
 @attrs.define(eq=False)
-class Crowd:
-    """The members, in the order in which they came; of pods, how many are active and how many of those are ready."""
+class Group:
+    """The members, in the order in which they came."""
 
     members: dict[Key, RawObject] = attrs.field(factory=dict)
+
+    def put(self, key: Key, obj: RawObject) -> None:
+        self.members[key] = obj
+
+    def remove(self, key: Key) -> None:
+        del self.members[key]
+
+
+@attrs.define(eq=False)
+class Crowd(Group):
+    """A group that also counts: of pods, how many are active and how many of those are ready."""
+
     active: int = 0
     ready: int = 0
     _facts: dict[Key, _Fact] = attrs.field(factory=dict)
@@ -67,35 +82,37 @@ def _fact(obj: RawObject) -> _Fact:
     return _Fact(tuple(sorted((obj["metadata"].get("labels") or {}).items())), active, active and is_ready(obj))
 
 
-_NOBODY = Crowd()
+G = TypeVar("G", bound=Group)
 
 
-class Crowds:
-    """Crowds by a word: the uid of their owner, for example. Each object is in one of them."""
+class Groups(Generic[G]):
+    """Groups by a word: the uid of their owner, for example. Each object is in one of them."""
 
-    def __init__(self) -> None:
-        self._crowds: dict[str, Crowd] = {}
+    def __init__(self, make: Callable[[], G]) -> None:
+        self._make = make
+        self._groups: dict[str, G] = {}
         self._word: dict[Key, str] = {}
+        self._nobody = make()
 
     def put(self, key: Key, word: str, obj: RawObject) -> None:
         old = self._word.get(key)
         if old is not None and old != word:
             self.remove(key)
         self._word[key] = word
-        crowd = self._crowds.get(word)
-        if crowd is None:
-            crowd = self._crowds[word] = Crowd()
-        crowd.put(key, obj)
+        group = self._groups.get(word)
+        if group is None:
+            group = self._groups[word] = self._make()
+        group.put(key, obj)
 
     def remove(self, key: Key) -> None:
         word = self._word.pop(key, None)
         if word is None:
             return
-        crowd = self._crowds[word]
-        crowd.remove(key)
-        if not crowd.members:
-            del self._crowds[word]
+        group = self._groups[word]
+        group.remove(key)
+        if not group.members:
+            del self._groups[word]
 
-    def of(self, word: str) -> Crowd:
-        """The crowd of this word; an empty one if there is none."""
-        return self._crowds.get(word, _NOBODY)
+    def of(self, word: str) -> G:
+        """The group of this word; an empty one if there is none."""
+        return self._groups.get(word, self._nobody)

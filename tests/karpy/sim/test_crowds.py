@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from karpy.sim.crowds import Crowds
+from karpy.sim.crowds import Crowd, Groups
 from karpy.sim.podfacts import is_active, is_ready
 
 changes = st.lists(
@@ -25,7 +25,7 @@ changes = st.lists(
 
 @given(changes)
 def test_counts_follow_every_change(drawn: list[tuple[str, str, str, bool, bool, str]]) -> None:
-    crowds, pods = Crowds(), {}
+    crowds, pods = Groups(Crowd), {}
     for name, owner, phase, ready, deleting, app in drawn:
         key = ("default", name)
         if not owner:
