@@ -22,7 +22,7 @@ from karpy.sim.loads import Loads
 from karpy.sim.podfacts import is_deleting
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.workloads.objects import with_condition, write_status
-from karpy.sim.workloads.podmetrics import Proposal, Unmeasured, propose
+from karpy.sim.workloads.podmetrics import Proposal, Situation, Unmeasured, propose
 from karpy.sim.workloads.scaling import Advice, Change, limited, stabilized
 
 __all__ = ["AUTOSCALER", "Autoscalers"]
@@ -63,6 +63,7 @@ class _Look:
     now: float
     conditions: list[Mapping[str, Any]]
     proposals: list[Proposal] = attrs.field(factory=list)
+    unmeasured: list[Unmeasured] = attrs.field(factory=list)
     desired: int = 0
 
     def say(self, type_: str, status: bool, reason: str, message: str) -> None:
@@ -151,8 +152,8 @@ class Autoscalers:
             text = f"the HPA was unable to compute the replica count: {error}"
             look.say("ScalingActive", False, error.reason, text)
             self._recorder.record(AUTOSCALER, look.autoscaler, WARNING, error.reason, str(error))
-            text = f"invalid metrics ({len(spec.get('metrics') or _USUAL)} invalid out of "
-            text += f"{len(spec.get('metrics') or _USUAL)}), first error is: {error}"
+            asked = len(spec.get("metrics") or _USUAL)
+            text = f"invalid metrics ({len(look.unmeasured)} invalid out of {asked}), first error is: {error}"
             self._recorder.record(AUTOSCALER, look.autoscaler, WARNING, "FailedComputeMetricsReplicas", text)
             return ""
         highest = max(look.proposals, key=lambda each: each.replicas)
@@ -171,15 +172,20 @@ class Autoscalers:
             for pod in self._cache.pods_in(namespace)
             if matches_label_selector(selector, pod["metadata"].get("labels") or {})
         ]
-        failed: Unmeasured | None = None
+        situation = Situation(
+            target=(reference["kind"], namespace, name),
+            pods=pods,
+            current=look.current,
+            loads=self._loads,
+            now=look.now,
+        )
         for metric in look.autoscaler["spec"].get("metrics") or _USUAL:
-            key = (reference["kind"], namespace, name)
             try:
-                look.proposals.append(propose(metric, key, pods, look.current, self._loads, look.now))
+                look.proposals.append(propose(metric, situation))
             except Unmeasured as error:
-                failed = failed or error
-        if failed is not None and max((each.replicas for each in look.proposals), default=0) <= look.current:
-            raise failed
+                look.unmeasured.append(error)
+        if look.unmeasured and max((each.replicas for each in look.proposals), default=-1) < look.current:
+            raise look.unmeasured[0]
 
     @staticmethod
     def _temper(look: _Look, memory: _Memory, desired: int, least: int, most: int) -> None:

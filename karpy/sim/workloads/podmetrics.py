@@ -15,10 +15,10 @@ from karpy.clock import parse_time
 from karpy.kube.client import RawObject
 from karpy.quantity import Quantity
 from karpy.sim.loads import Loads
-from karpy.sim.podfacts import condition_of, is_deleting, is_ready
+from karpy.sim.podfacts import condition_of, is_active, is_deleting, is_ready
 from karpy.sim.workloads.scaling import within_tolerance
 
-__all__ = ["Proposal", "Unmeasured", "propose"]
+__all__ = ["Proposal", "Situation", "Unmeasured", "propose"]
 
 STARTING_S = 300.0
 """So long after its start a pod's CPU counts only when it has been ready for a whole sample."""
@@ -52,42 +52,39 @@ class _Pods:
     unready: Sequence[RawObject]
 
 
-def propose(
-    metric: Mapping[str, Any],
-    target: tuple[str, str, str],
-    pods: Sequence[RawObject],
-    current: int,
-    loads: Loads,
-    now: float,
-) -> Proposal:
-    """What a metric asks for a target of ``current`` replicas.
+@attrs.frozen(kw_only=True)
+class Situation:
+    """A target, with its pods and the loads on it, at one moment. ``target`` is its kind, namespace and name."""
+
+    target: tuple[str, str, str]
+    pods: Sequence[RawObject]
+    current: int
+    """How many replicas it is scaled to."""
+    loads: Loads
+    now: float
+
+
+def propose(metric: Mapping[str, Any], situation: Situation) -> Proposal:
+    """What a metric asks for.
 
     Raises:
         Unmeasured: there is nothing to go by.
     """
     kind = metric["type"]
     if kind in ("Resource", "ContainerResource"):
-        return _by_resource(metric, target, pods, current, loads, now)
+        return _by_resource(metric, situation)
     if kind == "Pods":
-        return _by_pods(metric["pods"], target, pods, current, loads, now)
-    source = metric["external" if kind == "External" else "object"]
-    return _by_number(kind, source, target, pods, current, loads)
+        return _by_pods(metric["pods"], situation)
+    return _by_number(kind, metric["external" if kind == "External" else "object"], situation)
 
 
-def _by_resource(
-    metric: Mapping[str, Any],
-    target: tuple[str, str, str],
-    pods: Sequence[RawObject],
-    current: int,
-    loads: Loads,
-    now: float,
-) -> Proposal:
+def _by_resource(metric: Mapping[str, Any], at: Situation) -> Proposal:
     field = "resource" if metric["type"] == "Resource" else "containerResource"
     source = metric[field]
     name, goal = source["name"], source["target"]
-    grouped = _group(pods, name, now)
+    grouped = _group(at.pods, name, at.now)
     share = goal.get("averageUtilization")
-    requests = {pod["metadata"]["name"]: _request(pod, name, source.get("container")) for pod in pods}
+    requests = {pod["metadata"]["name"]: _request(pod, name, source.get("container")) for pod in at.pods}
     if share is not None and not all(requests.values()):
         lacking = next(pod for pod, request in requests.items() if not request)
         raise Unmeasured(
@@ -96,7 +93,7 @@ def _by_resource(
     uses = {}
     for pod in grouped.ready:
         request = requests[pod["metadata"]["name"]]
-        used = loads.per_pod(target, name, len(grouped.ready), float(request))
+        used = at.loads.per_pod(at.target, name, len(grouped.ready), float(request))
         if used is None:
             text = f"unable to get metrics for resource {name}: no metrics returned from resource metrics API"
             raise Unmeasured("FailedGetResourceMetric", f"failed to get {name} utilization: {text}")
@@ -109,7 +106,7 @@ def _by_resource(
     if share is None:
         words = f"{name} resource"
         wanted = _amount(goal["averageValue"])
-        replicas = _replicas(uses, grouped.unready, current, lambda found: sum(found.values()) / len(found) / wanted)
+        replicas = _replicas(uses, grouped.unready, at.current, lambda found: sum(found.values()) / len(found) / wanted)
     else:
         of = "" if field == "resource" else "container "
         words = f"{name} {of}resource utilization (percentage of request)"
@@ -118,43 +115,30 @@ def _by_resource(
             return int(sum(found.values()) * 100 / sum(requests[pod] for pod in found))
 
         shown["averageUtilization"] = percent(uses)
-        replicas = _replicas(uses, grouped.unready, current, lambda found: percent(found) / share)
+        replicas = _replicas(uses, grouped.unready, at.current, lambda found: percent(found) / share)
     return Proposal(replicas, words, {"type": metric["type"], field: {**_named(source), "current": shown}})
 
 
-def _by_pods(
-    source: Mapping[str, Any],
-    target: tuple[str, str, str],
-    pods: Sequence[RawObject],
-    current: int,
-    loads: Loads,
-    now: float,
-) -> Proposal:
+def _by_pods(source: Mapping[str, Any], at: Situation) -> Proposal:
     name = source["metric"]["name"]
-    grouped = _group(pods, "", now)
-    used = loads.per_pod(target, name, len(grouped.ready), 1.0)
+    grouped = _group(at.pods, "", at.now)
+    used = at.loads.per_pod(at.target, name, len(grouped.ready), 1.0)
     if used is None or not grouped.ready:
         text = f"unable to get metric {name}: no metrics returned from custom metrics API"
         raise Unmeasured("FailedGetPodsMetric", text)
     wanted = _amount(source["target"]["averageValue"])
     uses = {pod["metadata"]["name"]: used for pod in grouped.ready}
-    replicas = _replicas(uses, grouped.unready, current, lambda found: sum(found.values()) / len(found) / wanted)
+    replicas = _replicas(uses, grouped.unready, at.current, lambda found: sum(found.values()) / len(found) / wanted)
     status = {"metric": source["metric"], "current": {"averageValue": _quantity(name, used)}}
     return Proposal(replicas, f"pods metric {name}", {"type": "Pods", "pods": status})
 
 
-def _by_number(
-    kind: str,
-    source: Mapping[str, Any],
-    target: tuple[str, str, str],
-    pods: Sequence[RawObject],
-    current: int,
-    loads: Loads,
-) -> Proposal:
+def _by_number(kind: str, source: Mapping[str, Any], at: Situation) -> Proposal:
     name, goal = source["metric"]["name"], source["target"]
-    found = loads.value(target[1], name)
+    namespace, current = at.target[1], at.current
+    found = at.loads.value(namespace, name)
     if found is None:
-        text = f"unable to get {kind.lower()} metric {target[1]}/{name}: no metrics returned from {kind.lower()} metrics API"
+        text = f"unable to get {kind.lower()} metric {namespace}/{name}: no metrics returned from {kind.lower()} metrics API"
         raise Unmeasured(f"FailedGet{kind}Metric", text)
     field = kind.lower()
     status: dict[str, Any] = {"metric": source["metric"]}
@@ -167,7 +151,7 @@ def _by_number(
         status["current"] = {"averageValue": _quantity(name, found / max(current, 1))}
     else:
         wanted = _amount(goal["value"])
-        ready = sum(1 for pod in pods if _is_ready(pod))
+        ready = sum(1 for pod in at.pods if is_ready(pod) and not is_deleting(pod))
         replicas = current if within_tolerance(found / wanted) else math.ceil(found / wanted * ready)
         status["current"] = {"value": _quantity(name, found)}
     return Proposal(replicas, f"{field} metric {name}(nil)", {"type": kind, field: status})
@@ -193,10 +177,9 @@ def _replicas(
 def _group(pods: Sequence[RawObject], resource: str, now: float) -> _Pods:
     ready, unready = [], []
     for pod in pods:
-        phase = (pod.get("status") or {}).get("phase")
-        if is_deleting(pod) or phase in ("Failed", "Succeeded"):
+        if not is_active(pod):
             continue
-        if phase == "Pending" or (resource == "cpu" and not _has_settled(pod, now)):
+        if (pod.get("status") or {}).get("phase") == "Pending" or (resource == "cpu" and not _has_settled(pod, now)):
             unready.append(pod)
         else:
             ready.append(pod)
@@ -212,10 +195,6 @@ def _has_settled(pod: RawObject, now: float) -> bool:
     if parse_time(started) + STARTING_S > now:
         return bool(condition["status"] == "True" and now >= changed + SAMPLE_S)
     return bool(condition["status"] == "True" or parse_time(started) + INITIAL_DELAY_S <= changed)
-
-
-def _is_ready(pod: RawObject) -> bool:
-    return is_ready(pod) and not is_deleting(pod)
 
 
 def _request(pod: RawObject, resource: str, container: str | None) -> float:

@@ -160,3 +160,19 @@ def test_of_several_metrics_the_most_demanding_counts() -> None:
     world.loads.metric("queue", 150.0)
     world.run(1)
     assert size(world) == 5
+
+
+def test_while_one_of_several_metrics_cannot_be_read_it_does_not_shrink() -> None:
+    unknown = {"type": "External", "external": {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "1"}}}
+    world = world_of(4, autoscaler(2, 10, cpu(), unknown))
+    world.loads.demand("web", 0.02)
+    world.run(600)
+    assert size(world) == 4
+    assert conditions(world)["ScalingActive"] == ("False", "FailedGetExternalMetric")
+    messages = {each["message"] for each in world.api.list(kinds.EVENT).items}
+    assert any(
+        text.startswith("invalid metrics (1 invalid out of 2), first error is: unable to get") for text in messages
+    )
+    world.loads.demand("web", 0.2)  # just enough for four, says the other one
+    world.run(60)
+    assert conditions(world)["ScalingActive"] == ("True", "ValidMetricFound")
