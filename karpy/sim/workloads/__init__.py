@@ -12,10 +12,11 @@ from karpy.sim.workloads.budgets import Budgets
 from karpy.sim.workloads.cronjobs import CronJobs
 from karpy.sim.workloads.daemonsets import DaemonSets
 from karpy.sim.workloads.deployments import Deployments
+from karpy.sim.workloads.ephemeral import EphemeralVolumes
 from karpy.sim.workloads.jobs import Jobs
 from karpy.sim.workloads.replicasets import ReplicaSets
 from karpy.sim.workloads.statefulsets import StatefulSets
-from karpy.sim.workloads.volumes import EphemeralVolumes, VolumeBinder
+from karpy.sim.workloads.volumes import VolumeBinder
 
 __all__ = ["workload_controllers"]
 

@@ -24,6 +24,7 @@ __all__ = [
     "claim",
     "delete_pod",
     "is_settled",
+    "make_volume_claim",
     "owner_reference",
     "owners",
     "pod_from",
@@ -60,6 +61,34 @@ def pod_from(template: RawObject, kind: Kind, owner: RawObject, **metadata: Any)
             pod_metadata[field] = merged
     pod_metadata["ownerReferences"] = [owner_reference(kind, owner)]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": pod_metadata, "spec": template["spec"]}
+
+
+def make_volume_claim(
+    kube: KubeClient,
+    template: RawObject,
+    name: str,
+    namespace: str,
+    owners: Sequence[Mapping[str, Any]],
+    labels: Mapping[str, str] | None = None,
+) -> None:
+    """Create a claim as ``template`` describes it, with more ``labels``, unless there is one of that name."""
+    given = template.get("metadata") or {}
+    more = {
+        "labels": {**(given.get("labels") or {}), **(labels or {})},
+        "annotations": given.get("annotations"),
+        "ownerReferences": list(owners),
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace, **{field: value for field, value in more.items() if value}},
+        "spec": template["spec"],
+    }
+    try:
+        kube.create(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace)
+    except KubeError as error:
+        if not error.already_exists:
+            raise
 
 
 def template_hash(value: Any) -> str:

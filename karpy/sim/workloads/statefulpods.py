@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.sim.cache import ClusterCache
-from karpy.sim.workloads.objects import owner_reference, pod_from
+from karpy.sim.workloads.objects import make_volume_claim, owner_reference, pod_from
 from karpy.sim.workloads.revisions import REVISION_LABEL
 
 __all__ = ["Claims", "index_of", "pod_for"]
@@ -65,26 +64,7 @@ class Claims:
             name = self._name(stateful_set, template, index)
             if self._cache.get(kinds.PERSISTENT_VOLUME_CLAIM, name, namespace) is not None:
                 continue
-            given = template.get("metadata") or {}
-            claim = {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "metadata": {
-                    "name": name,
-                    "namespace": namespace,
-                    "labels": {**(given.get("labels") or {}), **labels},
-                    **({"annotations": given["annotations"]} if given.get("annotations") else {}),
-                },
-                "spec": template["spec"],
-            }
-            owners = self._owners(stateful_set, None)
-            if owners:
-                claim["metadata"]["ownerReferences"] = owners
-            try:
-                self._kube.create(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace)
-            except KubeError as error:
-                if not error.already_exists:
-                    raise
+            make_volume_claim(self._kube, template, name, namespace, self._owners(stateful_set, None), labels)
 
     def entrust(self, stateful_set: RawObject, index: int, given_up: RawObject | None = None) -> None:
         """Let the claims go with whom they should: with the set, or with a pod that it gives up."""

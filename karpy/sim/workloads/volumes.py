@@ -1,7 +1,7 @@
 """Volume claims: each gets a volume that exists and suits it, or a new one where its pod is going to run.
 
-Source: the persistent volume controller of Kubernetes with an external provisioner behind every storage class, and the controller
-that makes the claims of pods' ephemeral volumes. Volumes here are made at once, and in the zone of the chosen node.
+Source: the persistent volume controller of Kubernetes with an external provisioner behind every storage class. Volumes here are
+made at once, and in the zone of the chosen node.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.sim.cache import ClusterCache, controller_of, key_of
-from karpy.sim.podfacts import is_deleting, is_finished
+from karpy.sim.cache import ClusterCache
+from karpy.sim.podfacts import is_deleting
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.scheduler.storage import SELECTED_NODE
 from karpy.sim.scheduler.volumes import NO_PROVISIONER, capacity_of, suits
-from karpy.sim.workloads.objects import owner_reference
 
-__all__ = ["EphemeralVolumes", "VolumeBinder"]
+__all__ = ["VolumeBinder"]
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -255,67 +254,3 @@ def _new_volume(claim: RawObject, storage_class: RawObject, place: Mapping[str, 
         terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": [place[key]]} for key in place]}]
         made["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
     return made
-
-
-class EphemeralVolumes:
-    """Makes the claims that live and die with a pod. A request names a pod."""
-
-    name = "ephemeral-volume-controller"
-
-    def __init__(self, kube: KubeClient, clock: Clock, cache: ClusterCache) -> None:
-        self._kube = kube
-        self._cache = cache
-        self._recorder = Recorder(kube, clock, self.name)
-
-    @property
-    def sources(self) -> Sequence[Source]:
-        return (Source(kinds.POD, self._of_pod), Source(kinds.PERSISTENT_VOLUME_CLAIM, self._of_claim))
-
-    @staticmethod
-    def _of_pod(event: WatchEvent) -> Sequence[Request]:
-        if event.type is EventType.DELETED:
-            return ()
-        return by_name(event) if any("ephemeral" in each for each in event.object["spec"].get("volumes") or ()) else ()
-
-    @staticmethod
-    def _of_claim(event: WatchEvent) -> Sequence[Request]:
-        owner = controller_of(event.object) if event.type is EventType.DELETED else None
-        if owner is None or owner["kind"] != "Pod":
-            return ()
-        return (Request(owner["name"], event.object["metadata"]["namespace"]),)
-
-    def reconcile(self, request: Request) -> Result:
-        pod = self._cache.get(kinds.POD, request.name, request.namespace)
-        if pod is None or is_deleting(pod) or is_finished(pod):
-            return DONE
-        for volume in pod["spec"].get("volumes") or ():
-            if "ephemeral" in volume:
-                self._ensure(pod, f"{request.name}-{volume['name']}", volume["ephemeral"]["volumeClaimTemplate"])
-        return DONE
-
-    def _ensure(self, pod: RawObject, name: str, template: RawObject) -> None:
-        namespace = pod["metadata"]["namespace"]
-        known = self._cache.get(kinds.PERSISTENT_VOLUME_CLAIM, name, namespace)
-        if known is not None:
-            owner = controller_of(known)
-            if owner is None or owner["uid"] != pod["metadata"]["uid"]:
-                text = f"PVC {namespace}/{name} was not created for pod {'/'.join(key_of(pod))} (pod is not owner)"
-                self._recorder.record(kinds.POD, pod, WARNING, "ConflictingPVC", text)
-            return
-        given = template.get("metadata") or {}
-        claim = {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                **{field: given[field] for field in ("labels", "annotations") if given.get(field)},
-                "ownerReferences": [owner_reference(kinds.POD, pod)],
-            },
-            "spec": template["spec"],
-        }
-        try:
-            self._kube.create(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace)
-        except KubeError as error:
-            if not error.already_exists:
-                raise

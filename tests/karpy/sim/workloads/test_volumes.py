@@ -122,17 +122,3 @@ def test_a_claim_without_its_volume_is_lost() -> None:
     world.api.delete(kinds.PERSISTENT_VOLUME, found(world)["spec"]["volumeName"])
     world.run(1)
     assert found(world)["status"]["phase"] == "Lost"
-
-
-def test_an_ephemeral_volume_has_a_claim_that_goes_with_its_pod() -> None:
-    world = world_with_nodes(1)
-    template = {"spec": claim()["spec"]}
-    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}
-    world.apply([storage_class(), bare_pod("app", volumes=[scratch])])
-    world.run(10)
-    assert node_of(world) == "node-1"
-    assert found(world, "app-scratch")["metadata"]["ownerReferences"][0]["name"] == "app"
-    world.api.delete(kinds.POD, "app", "default", grace_period_s=0)
-    world.run(1)
-    assert world.api.list(kinds.PERSISTENT_VOLUME_CLAIM).items == ()
-    assert world.api.list(kinds.PERSISTENT_VOLUME).items == ()
