@@ -123,12 +123,12 @@ class Writes:
         """What a controller of a real cluster puts into a new namespace: the service account that pods run as by default."""
         accounts = self._registry.get(*_ACCOUNTS)
         if accounts is not None:
-            rng, self._rng = (
-                self._rng,
-                random.Random(uid),
-            )  # what clients create gets the uids that it would get without
-            self.create(accounts, accounts.stored, {"metadata": {"name": "default"}}, namespace)
-            self._rng = rng
+            # With dice of its own: what clients create gets the uids that it would get without.
+            rng, self._rng = self._rng, random.Random(uid)
+            try:
+                self.create(accounts, accounts.stored, {"metadata": {"name": "default"}}, namespace)
+            finally:
+                self._rng = rng
 
     def _new_metadata(self, resource: Resource, sent: Body, namespace: str) -> Object:
         meta: Object = {}

@@ -9,10 +9,7 @@ __all__ = ["ZERO"]
 
 Body = Mapping[str, Any]
 
-
 _TEMPLATE: Body = {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}}
-
-
 _NO_EVENT: Body = {
     "involvedObject": {},
     "source": {},
@@ -22,7 +19,6 @@ _NO_EVENT: Body = {
     "reportingComponent": "",
     "reportingInstance": "",
 }
-
 
 ZERO: Mapping[str, Body] = {
     "Pod": {"spec": {"containers": None}},
@@ -46,6 +42,4 @@ ZERO: Mapping[str, Body] = {
     "Event": _NO_EVENT,
     "CustomResourceDefinition": {"spec": {"names": {}}},
 }
-
-
-"""What a new object of the kind holds before anyone has set anything: fields that are always written out."""
+"""By kind."""

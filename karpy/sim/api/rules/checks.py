@@ -12,8 +12,10 @@ from karpy.sim.api.status import Cause
 
 __all__ = [
     "INTEGER",
+    "NODE_OPERATORS",
     "Object",
     "check_choice",
+    "check_expressions",
     "check_label_selector",
     "check_negative",
     "check_port",
@@ -26,6 +28,7 @@ __all__ = [
 Object = Mapping[str, Any]
 
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+NODE_OPERATORS = (*_LABEL_OPERATORS, "Gt", "Lt")
 INTEGER = "must be an integer"
 
 
@@ -83,16 +86,23 @@ def check_label_selector(selector: Object | None, path: str) -> Iterator[Cause]:
     if selector is None:
         return
     yield from validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    yield from check_expressions(selector, path)
+
+
+def check_expressions(selector: Object, path: str, operators: Sequence[str] = _LABEL_OPERATORS) -> Iterator[Cause]:
+    """The expressions of a selector by labels, or of a term by the labels of nodes."""
     for i, expression in enumerate(selector.get("matchExpressions") or ()):
         where = f"{path}.matchExpressions[{i}]"
         operator, values = expression.get("operator", ""), expression.get("values") or ()
-        if operator not in _LABEL_OPERATORS:
+        if operator not in operators:
             yield Cause.bad(f"{where}.operator", quoted(operator), "not a valid selector operator")
         elif operator in ("In", "NotIn") and not values:
             yield Cause.required(f"{where}.values", "must be specified when `operator` is 'In' or 'NotIn'")
         elif operator in ("Exists", "DoesNotExist") and values:
             why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             yield Cause.forbidden(f"{where}.values", why)
-        wrong = wrong_label_key(expression.get("key", ""))
-        if wrong:
+        elif operator in ("Gt", "Lt") and len(values) != 1:
+            why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            yield Cause.required(f"{where}.values", why)
+        if wrong := wrong_label_key(expression.get("key", "")):
             yield Cause.bad(f"{where}.key", quoted(expression.get("key", "")), wrong)

@@ -6,14 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from karpy.sim.api.filling.poddefaults import quality_of_service
 from karpy.sim.api.remembered import Remembered
-from karpy.sim.api.rules.checks import Object, check_choice, check_label_selector, spec_of
+from karpy.sim.api.rules.checks import (
+    NODE_OPERATORS,
+    Object,
+    check_choice,
+    check_expressions,
+    check_label_selector,
+    spec_of,
+)
 from karpy.sim.api.rules.containerrules import check_containers, check_volumes
 from karpy.sim.api.rules.validation import quoted, validate_labels, validate_name, wrong_label_key
 from karpy.sim.api.status import Cause
 
 __all__ = ["check_debugging", "check_pod", "check_pod_change", "check_pod_spec", "check_template"]
 
-_NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _RESTARTS = ("Always", "OnFailure", "Never")
 _DNS = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -127,21 +133,7 @@ def _pod_term(term: Object, path: str) -> Iterator[Cause]:
 
 
 def _node_term(term: Object, path: str) -> Iterator[Cause]:
-    for i, expression in enumerate(term.get("matchExpressions") or ()):
-        where = f"{path}.matchExpressions[{i}]"
-        operator, values = expression.get("operator", ""), expression.get("values") or ()
-        if operator not in _NODE_OPERATORS:
-            yield Cause.bad(f"{where}.operator", quoted(operator), "not a valid selector operator")
-        elif operator in ("In", "NotIn") and not values:
-            yield Cause.required(f"{where}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-        elif operator in ("Exists", "DoesNotExist") and values:
-            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            yield Cause.forbidden(f"{where}.values", why)
-        elif operator in ("Gt", "Lt") and len(values) != 1:
-            why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            yield Cause.required(f"{where}.values", why)
-        if wrong := wrong_label_key(expression.get("key", "")):
-            yield Cause.bad(f"{where}.key", quoted(expression.get("key", "")), wrong)
+    yield from check_expressions(term, path, NODE_OPERATORS)
 
 
 def _spread(constraints: Sequence[Object], path: str) -> Iterator[Cause]:
