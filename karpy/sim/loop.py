@@ -101,7 +101,6 @@ class Loop:
         self.reconciles = 0
         self.errors: Counter[tuple[str, str]] = Counter()
         """Failed reconciles by controller and class of error."""
-        self.last_error = ""
 
     # Wiring
 
@@ -183,16 +182,15 @@ class Loop:
                 continue
             try:
                 taken += feed.reflector.poll()
-            except KubeError as error:
-                self._rest(feed, error)
+            except KubeError:
+                self._rest(feed)
             else:
                 feed.rest_s = FIRST_WATCH_BACKOFF_S
         return taken
 
-    def _rest(self, feed: _Feed, error: KubeError) -> None:
+    def _rest(self, feed: _Feed) -> None:
         """Leave a kind alone for a while that cannot be listed, such as one whose definition is not installed."""
         self.errors["watch", feed.reflector.kind.resource] += 1
-        self.last_error = str(error)
         feed.resting_until = self._clock.now() + feed.rest_s
         self._heard = None
         feed.rest_s = min(feed.rest_s * 2, LONGEST_BACKOFF_S)
@@ -308,7 +306,6 @@ class Loop:
 
     def _back_off(self, seat: _Seat, request: Request, error: KarpyError) -> None:
         self.errors[seat.controller.name, type(error).__name__] += 1
-        self.last_error = f"{seat.controller.name} {request.namespace}/{request.name}: {error}"
         failures = seat.failures.get(request, 0)
         seat.failures[request] = failures + 1
         delay = min(FIRST_BACKOFF_S * 2 ** min(failures, 20), LONGEST_BACKOFF_S)

@@ -226,11 +226,10 @@ class Process:
         gate = self._gate = Gate(self._boundary, self.name, elects=self.elects)
         self._elector: LeaderElector | None = None
         if self.elects:
-            # Clocks that measure spans do not jump, so this is not the gate's.
             self._stood += 1
-            identity = (
-                f"{self.name}_{self._stood}"  # a name of its own for each life: the lease of the last one is not its
-            )
+            # A name of its own for each life: the lease of the last one is not this one's.
+            identity = f"{self.name}_{self._stood}"
+            # Clocks that measure spans do not jump, so this is not the gate's.
             elector = self._elector = LeaderElector(GatedKube(self._kube, gate), self._boundary.clock, identity)
             gate.may_act = lambda: elector.is_leader
 
