@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -28,13 +28,13 @@ from karpy.sim.api.conversion import as_version
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.features import BARE, Features
 from karpy.sim.api.options import DeleteOptions
-from karpy.sim.api.records import Record
 from karpy.sim.api.registry import Registry
 from karpy.sim.api.resources import Resource
 from karpy.sim.api.scales import Scales
-from karpy.sim.api.selectors import field_selector, label_selector
 from karpy.sim.api.store import Collection, Store
 from karpy.sim.api.subresources import Subresources
+from karpy.sim.api.wire.listing import select
+from karpy.sim.api.wire.requests import Target
 from karpy.sim.api.writes import Writes
 
 __all__ = ["CLUSTER_ROLE", "CLUSTER_ROLE_BINDING", "ApiServer", "LogWatch"]
@@ -106,25 +106,11 @@ class ApiServer:
     ) -> ObjectList:
         with self.lock:
             resource, version = self.registry.of(kind)
-            records = self.select(self.store.collection(resource), namespace, label_selector, field_selector)
+            query = {"labelSelector": label_selector, "fieldSelector": field_selector}
+            target = Target(resource.group, version.name, resource.plural, namespace)
+            records = select(self.store.collection(resource), version, target, query)
             items = tuple(as_version(record, resource, version) for record in records)
             return ObjectList(items, str(self.store.revision))
-
-    def select(self, collection: Collection, namespace: str, labels: str, fields: str) -> Iterable[Record]:
-        """The records that the selectors choose, in order."""
-        chosen = field_selector(fields, collection.resource.key)
-        value = collection.index.value_in(fields) if collection.index is not None else ""
-        records: Iterable[Record]
-        if value and collection.index is not None:
-            records, chosen = collection.index.records(value, namespace), None
-        else:
-            records = collection.records(namespace)
-        wanted = label_selector(labels)
-        if wanted is not None:
-            records = [each for each in records if wanted(each.object["metadata"].get("labels") or {})]
-        if chosen is not None:
-            records = [each for each in records if chosen(each.object)]
-        return records
 
     def create(self, kind: Kind, obj: RawObject, namespace: str = "") -> RawObject:
         with self.lock:

@@ -6,7 +6,7 @@ idle watch costs nothing and a write costs the same with one watch as with a tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from karpy.objects.watchevent import EventType
@@ -42,6 +42,11 @@ class Collection:
             if ordered:  # whoever asks for namespaces that are not there costs nothing
                 self._ordered[namespace] = ordered
         return ordered
+
+    def narrowed(self, field_selector: str, namespace: str = "") -> Sequence[Record]:
+        """`records`, without some of those that the selector does not choose: where an index has the others at hand."""
+        value = "" if self.index is None else self.index.value_in(field_selector)
+        return self.index.records(value, namespace) if self.index is not None and value else self.records(namespace)
 
     def _in_order(self, namespace: str) -> Iterable[Record]:
         spaces = [namespace] if namespace else sorted(self._by_namespace)

@@ -60,10 +60,11 @@ def select(
     revision: int | None = None,
 ) -> list[Record]:
     """The records that a request for a collection is about, in order; as they were at ``revision`` where one is given."""
-    records = (
-        collection.records(target.namespace) if revision is None else collection.records_at(revision, target.namespace)
-    )
     chosen = _chosen(collection, version, target, query)
+    if revision is None:
+        records = collection.narrowed(query.get("fieldSelector", ""), target.namespace)
+    else:
+        records = collection.records_at(revision, target.namespace)
     return list(records) if chosen is None else [each for each in records if chosen(each.object)]
 
 
