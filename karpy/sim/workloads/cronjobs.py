@@ -86,8 +86,9 @@ class CronJobs:
             if end == "Complete":
                 at = (job.get("status") or {}).get("completionTime")
                 succeeded = max(filter(None, (succeeded, at)), default=None)
-        for uid in known.keys() - {job["metadata"]["uid"] for job in jobs}:
-            text = f"Active job went missing: {known[uid]['name']}"
+        there = {job["metadata"]["uid"] for job in jobs}
+        for reference in [each for uid, each in known.items() if uid not in there]:
+            text = f"Active job went missing: {reference['name']}"
             self._recorder.record(CRON_JOB, cron_job, NORMAL, "MissingJob", text)
         status = {
             "active": running,

@@ -89,7 +89,9 @@ def test_a_program_that_nobody_can_import_is_left_to_the_reader() -> None:
         (["--seed", "1", "--program", "tests.karpy.testing.broken:raising", "--trace"], 1, "no such luck"),
     ],
 )
-def test_the_command(arguments: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_what_came_of_it_and_fails_if_something_broke(
+    arguments: list[str], status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == status
     assert said in capsys.readouterr().out
 

@@ -83,5 +83,6 @@ def test_who_waits_as_long_as_it_was_told_is_let_in(per_s: float) -> None:
 def test_clearing_up_lets_everything_in() -> None:
     limiter = Limiter([Throttle(("get",), burst=1, per_s=0.001)])
     limiter.admit(CloudCall.GET, 0.0)
+    assert refused(limiter, CloudCall.GET, 0.0) is not None
     limiter.clear_up()
-    limiter.admit(CloudCall.GET, 0.0)
+    assert refused(limiter, CloudCall.GET, 0.0) is None

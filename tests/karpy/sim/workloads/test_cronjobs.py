@@ -99,3 +99,14 @@ def test_after_a_long_pause_only_the_latest_is_made_up_for() -> None:
     world.run(0.5)
     assert jobs(world) == [f"tick-{due}"]
     assert "TooManyMissedTimes" in event_reasons(world, "tick")
+
+
+def test_jobs_that_went_missing_are_named_in_the_order_in_which_they_ran() -> None:
+    world = started(cron_job(suspend=True), 1)
+    names = [f"tick-{number}" for number in range(8)]
+    lost = [{"kind": "Job", "name": name, "uid": f"{name}-uid"} for name in names]
+    world.api.patch(CRON_JOB, "tick", {"status": {"active": lost}}, "default", subresource="status")
+    world.run(1)
+    found = sorted(world.api.list(kinds.EVENT).items, key=lambda event: int(event["metadata"]["resourceVersion"]))
+    missing = [event["message"] for event in found if event["reason"] == "MissingJob"]
+    assert missing == [f"Active job went missing: {name}" for name in names]

@@ -102,7 +102,7 @@ PODS = [
 
 
 @pytest.mark.parametrize(("body", "problem"), PODS)
-def test_pods(rest: Client, body: dict, problem: str) -> None:
+def test_pods_that_are_refused(rest: Client, body: dict, problem: str) -> None:
     refused(rest, "pods", body, problem)
 
 
@@ -143,7 +143,7 @@ WORKLOADS = [
 
 
 @pytest.mark.parametrize(("kind", "body", "problem"), WORKLOADS)
-def test_workloads(rest: Client, kind: str, body: dict, problem: str) -> None:
+def test_workloads_that_are_refused(rest: Client, kind: str, body: dict, problem: str) -> None:
     refused(rest, kind, body, problem)
 
 
@@ -178,7 +178,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("kind", "body", "problem"), OTHERS)
-def test_other_kinds(rest: Client, kind: str, body: dict, problem: str) -> None:
+def test_objects_of_other_kinds_that_are_refused(rest: Client, kind: str, body: dict, problem: str) -> None:
     refused(rest, kind, body, problem)
 
 
