@@ -8,7 +8,7 @@ from typing import Any
 from karpy.clock import Clock, format_time
 from karpy.kube.client import PatchType
 from karpy.sim.api import status
-from karpy.sim.api.budgets import budget_status, is_ready
+from karpy.sim.api.budgets import budget_status
 from karpy.sim.api.deletion import Deletion
 from karpy.sim.api.filling.poddefaults import default_pod_spec
 from karpy.sim.api.merging.apply import SERVER, track_update
