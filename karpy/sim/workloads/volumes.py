@@ -62,7 +62,7 @@ class VolumeBinder:
     def _of_volume(self, event: WatchEvent) -> Sequence[Request]:
         reference = event.object["spec"].get("claimRef")
         if reference:
-            return (*by_name(event), Request(reference["name"], reference["namespace"]))
+            return (*by_name(event), Request(*_promised(reference)))
         return (*by_name(event), *self._unbound(event.object["spec"].get("storageClassName") or ""))
 
     def _of_class(self, event: WatchEvent) -> Sequence[Request]:
@@ -193,7 +193,7 @@ class VolumeBinder:
         if not reference:
             self._set_phase(volume, "Available")
             return
-        claim = self._cache.get(kinds.PERSISTENT_VOLUME_CLAIM, reference["name"], reference["namespace"])
+        claim = self._cache.get(kinds.PERSISTENT_VOLUME_CLAIM, *_promised(reference))
         if (volume.get("status") or {}).get("phase") not in ("Bound", "Released"):
             return  # promised, not bound yet
         if claim is not None and claim["metadata"]["uid"] == reference.get("uid"):
@@ -215,6 +215,11 @@ class VolumeBinder:
         if (volume.get("status") or {}).get("phase") != phase:
             patch = {"status": {"phase": phase}}
             self._kube.patch(kinds.PERSISTENT_VOLUME, volume["metadata"]["name"], patch, subresource="status")
+
+
+def _promised(reference: RawObject) -> tuple[str, str]:
+    """Name and namespace of the claim that a volume is kept for; users may leave out either, and it fits no claim then."""
+    return reference.get("name", ""), reference.get("namespace", "")
 
 
 def _is_bound(claim: RawObject) -> bool:

@@ -211,6 +211,8 @@ def check_volumes(volumes: Sequence[Object], path: str) -> Iterator[Cause]:
         for source, field in (("persistentVolumeClaim", "claimName"), ("secret", "secretName"), ("configMap", "name")):
             if source in sources and not volume[source].get(field):
                 yield Cause.required(f"{where}.{source}.{field}")
+        if "ephemeral" in sources and not volume["ephemeral"].get("volumeClaimTemplate"):
+            yield Cause.required(f"{where}.ephemeral.volumeClaimTemplate")
         if not name:
             yield Cause.required(f"{where}.name")
         elif wrong := validate_name(name, "label"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from karpy.sim.api.rules import objectrules, storagerules, workrules
+from karpy.sim.api.rules import autoscalerrules, objectrules, storagerules, workrules
 from karpy.sim.api.rules.checks import Object
 from karpy.sim.api.rules.podrules import check_pod
 from karpy.sim.api.status import Cause
@@ -30,7 +30,7 @@ _RULES: Mapping[tuple[str, str], Callable[[Object], Iterator[Cause]]] = {
     ("batch", "jobs"): workrules.check_job,
     ("batch", "cronjobs"): workrules.check_cron_job,
     ("policy", "poddisruptionbudgets"): workrules.check_budget,
-    ("autoscaling", "horizontalpodautoscalers"): workrules.check_autoscaler,
+    ("autoscaling", "horizontalpodautoscalers"): autoscalerrules.check_autoscaler,
     ("scheduling.k8s.io", "priorityclasses"): objectrules.check_priority_class,
     ("storage.k8s.io", "storageclasses"): storagerules.check_storage_class,
     ("coordination.k8s.io", "leases"): objectrules.check_lease,

@@ -14,7 +14,6 @@ from karpy.sim.api.selectors import matches_label_selector
 from karpy.sim.api.status import Cause
 
 __all__ = [
-    "check_autoscaler",
     "check_budget",
     "check_cron_job",
     "check_daemon_set",
@@ -241,17 +240,3 @@ def check_budget(obj: Object) -> Iterator[Cause]:
     yield from check_choice(
         spec.get("unhealthyPodEvictionPolicy"), "spec.unhealthyPodEvictionPolicy", policies, needed=False
     )
-
-
-def check_autoscaler(obj: Object) -> Iterator[Cause]:
-    spec = spec_of(obj)
-    least, most, target = spec.get("minReplicas"), spec.get("maxReplicas", 0), spec.get("scaleTargetRef") or {}
-    if least is not None and least < 1:
-        yield Cause.bad("spec.minReplicas", str(least), "must be greater than or equal to 1")
-    if most < 1:
-        yield Cause.bad("spec.maxReplicas", str(most), "must be greater than 0")
-    if least is not None and most < least:
-        yield Cause.bad("spec.maxReplicas", str(most), "must be greater than or equal to `minReplicas`")
-    for name in ("kind", "name"):
-        if not target.get(name):
-            yield Cause.required(f"spec.scaleTargetRef.{name}")

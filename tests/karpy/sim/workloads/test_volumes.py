@@ -122,3 +122,11 @@ def test_a_claim_without_its_volume_is_lost() -> None:
     world.api.delete(kinds.PERSISTENT_VOLUME, found(world)["spec"]["volumeName"])
     world.run(1)
     assert found(world)["status"]["phase"] == "Lost"
+
+
+def test_a_volume_that_is_kept_for_a_claim_of_no_namespace_is_left_alone() -> None:
+    world = world_with_nodes(1)
+    world.apply([storage_class("Immediate"), volume("odd", claimRef={"name": "data"}), claim()])
+    world.run(10)
+    assert found(world)["spec"]["volumeName"] != "odd"
+    assert world.api.get(kinds.PERSISTENT_VOLUME, "odd")["status"]["phase"] == "Pending"

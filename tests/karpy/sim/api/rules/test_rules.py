@@ -80,6 +80,7 @@ PODS = [
     (container(resources={"requests": {"x.io/gpu": "1"}, "limits": {"x.io/gpu": "2"}}),
      'spec.containers[0].resources.requests: Invalid value: "1": must be equal to x.io/gpu limit of 2'),
     (container(resources={"limits": {"x.io/gpu": "500m"}}), "must be an integer"),
+    (pod(volumes=[{"name": "v", "ephemeral": {}}]), "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value"),
     (pod(volumes=[{"name": "v"}, {"name": "v"}]), 'spec.volumes[1].name: Duplicate value: "v"'),
     (pod(volumes=[{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]), "may not specify more than 1 volume type"),
     (pod(restartPolicy="Maybe"),
