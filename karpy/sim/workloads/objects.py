@@ -82,7 +82,7 @@ def make_volume_claim(
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": name, "namespace": namespace, **{field: value for field, value in more.items() if value}},
-        "spec": template["spec"],
+        "spec": template.get("spec") or {},
     }
     try:
         kube.create(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace)

@@ -31,7 +31,7 @@ def pod_for(stateful_set: RawObject, index: int, template: Mapping[str, Any], re
     spec = {**pod["spec"], "hostname": name}
     if service := stateful_set["spec"].get("serviceName"):
         spec["subdomain"] = service
-    names = [each["metadata"]["name"] for each in _templates(stateful_set)]
+    names = [_name_of(each) for each in _templates(stateful_set)]
     if names:
         others = [each for each in spec.get("volumes") or () if each["name"] not in names]
         own = [{"name": each, "persistentVolumeClaim": {"claimName": f"{each}-{name}"}} for each in names]
@@ -43,6 +43,11 @@ def pod_for(stateful_set: RawObject, index: int, template: Mapping[str, Any], re
 def _templates(stateful_set: RawObject) -> Sequence[RawObject]:
     found: Sequence[RawObject] = stateful_set["spec"].get("volumeClaimTemplates") or ()
     return found
+
+
+def _name_of(template: RawObject) -> str:
+    """The API takes templates of any form; claims that come of those without a name are what it refuses."""
+    return str((template.get("metadata") or {}).get("name", ""))
 
 
 class Claims:
@@ -101,7 +106,7 @@ class Claims:
 
     @staticmethod
     def _name(stateful_set: RawObject, template: RawObject, index: int) -> str:
-        return f"{template['metadata']['name']}-{stateful_set['metadata']['name']}-{index}"
+        return f"{_name_of(template)}-{stateful_set['metadata']['name']}-{index}"
 
 
 def _loose(reference: dict[str, Any]) -> dict[str, Any]:

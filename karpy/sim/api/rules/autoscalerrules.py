@@ -1,4 +1,4 @@
-"""What is wrong with a HorizontalPodAutoscaler: its bounds, its target, and each metric that it goes by.
+"""What is wrong with a HorizontalPodAutoscaler: its bounds, its target, each metric that it goes by, and how fast it may scale.
 
 Source: the validation of the autoscaling group in Kubernetes 1.31.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from karpy.sim.api.rules.checks import Object, nanos, spec_of
+from karpy.sim.api.rules.checks import Object, check_choice, nanos, spec_of
 from karpy.sim.api.rules.validation import quoted
 from karpy.sim.api.status import Cause
 
@@ -21,6 +21,8 @@ _SOURCES: Mapping[str, str] = {
     "Resource": "resource",
 }
 """The field that says more of a metric, by its type."""
+_LONGEST_WINDOW_S = 3600
+_LONGEST_PERIOD_S = 1800
 _TARGET_TYPES = ("Utilization", "Value", "AverageValue")
 _GOALS: Mapping[str, tuple[tuple[str, ...], str, str]] = {
     "containerResource": (
@@ -58,6 +60,33 @@ def check_autoscaler(obj: Object) -> Iterator[Cause]:
             yield Cause.required(f"spec.scaleTargetRef.{name}")
     for i, metric in enumerate(spec.get("metrics") or ()):
         yield from _metric(metric, f"spec.metrics[{i}]")
+    for direction in ("scaleUp", "scaleDown"):
+        rules = (spec.get("behavior") or {}).get(direction)
+        if rules is not None:
+            yield from _scaling(rules, f"spec.behavior.{direction}")
+
+
+def _scaling(rules: Object, path: str) -> Iterator[Cause]:
+    window = rules.get("stabilizationWindowSeconds") or 0
+    if window < 0:
+        yield Cause.bad(f"{path}.stabilizationWindowSeconds", str(window), "must be greater than or equal to zero")
+    if window > _LONGEST_WINDOW_S:
+        why = f"must be less than or equal to {_LONGEST_WINDOW_S}"
+        yield Cause.bad(f"{path}.stabilizationWindowSeconds", str(window), why)
+    yield from check_choice(rules.get("selectPolicy"), f"{path}.selectPolicy", ("Disabled", "Max", "Min"), needed=False)
+    policies = rules.get("policies")
+    if policies is not None and not policies:
+        yield Cause.required(f"{path}.policies", "must specify at least one Policy")
+    for i, policy in enumerate(policies or ()):
+        where, period = f"{path}.policies[{i}]", policy.get("periodSeconds") or 0
+        if policy.get("type") not in ("Pods", "Percent"):
+            yield Cause.unsupported(f"{where}.type", quoted(policy.get("type") or ""), ("Percent", "Pods"))
+        if (policy.get("value") or 0) <= 0:
+            yield Cause.bad(f"{where}.value", str(policy.get("value") or 0), "must be greater than zero")
+        if period <= 0:
+            yield Cause.bad(f"{where}.periodSeconds", str(period), "must be greater than zero")
+        if period > _LONGEST_PERIOD_S:
+            yield Cause.bad(f"{where}.periodSeconds", str(period), f"must be less than or equal to {_LONGEST_PERIOD_S}")
 
 
 def _metric(metric: Object, path: str) -> Iterator[Cause]:

@@ -165,6 +165,8 @@ def _job_spec(spec: Object, path: str) -> Iterator[Cause]:
     yield from check_choice(mode, f"{path}.completionMode", ("NonIndexed", "Indexed"))
     if mode == "Indexed" and spec.get("completions") is None:
         yield Cause.required(f"{path}.completions", "when completion mode is Indexed")
+    for i, rule in enumerate((spec.get("successPolicy") or {}).get("rules") or ()):
+        yield from _success(rule, f"{path}.successPolicy.rules[{i}]", spec.get("completions") or 0)
     template = spec.get("template") or {}
     yield from check_template(template, f"{path}.template")
     policy, where = (template.get("spec") or {}).get("restartPolicy", "Always"), f"{path}.template.spec.restartPolicy"
@@ -172,6 +174,28 @@ def _job_spec(spec: Object, path: str) -> Iterator[Cause]:
         yield Cause.required(where, 'valid values: "OnFailure", "Never"')
     elif policy not in ("OnFailure", "Never"):
         yield Cause.unsupported(where, quoted(policy), ("OnFailure", "Never"))
+
+
+_INDEXES = re.compile(r"[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*", re.ASCII)
+
+
+def _success(rule: Object, path: str, completions: int) -> Iterator[Cause]:
+    """The indexes that make a job succeed: increasing, and such as it has."""
+    count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
+    if count is None and indexes is None:
+        yield Cause.required(path, "at least one of succeededCount or succeededIndexes must be specified")
+    yield from check_negative(count, f"{path}.succeededCount")
+    if indexes is None:
+        return
+    where, shown = f"{path}.succeededIndexes", quoted(indexes)
+    if not _INDEXES.fullmatch(indexes):
+        yield Cause.bad(where, shown, "error parsing succeededIndexes: cannot convert string to integer for index")
+        return
+    numbers = [int(number) for number in re.split("[-,]", indexes)]
+    if numbers != sorted(set(numbers)):
+        yield Cause.bad(where, shown, "error parsing succeededIndexes: non-increasing order")
+    if numbers[-1] >= completions:
+        yield Cause.bad(where, shown, f"error parsing succeededIndexes: too large index: {quoted(str(numbers[-1]))}")
 
 
 def check_job(obj: Object) -> Iterator[Cause]:

@@ -217,3 +217,13 @@ def test_its_templates_are_kept_as_revisions_and_the_newest_has_the_highest_numb
     world.run(30)
     numbers = {each["metadata"]["name"]: each["revision"] for each in world.api.list(CONTROLLER_REVISION).items}
     assert numbers == {first: 3, second: 2}
+
+
+def test_claims_that_say_nothing_are_refused_and_nothing_else_stops() -> None:
+    world = world_with_nodes(1)
+    world.apply([stateful(1, volumeClaimTemplates=[{"metadata": {"name": "data"}}])])
+    world.run(60)
+    assert world.api.list(kinds.PERSISTENT_VOLUME_CLAIM).items == ()
+    world.apply([workload(kinds.STATEFUL_SET, "other", replicas=1, serviceName="other")])
+    world.run(60)
+    assert "other-0" in names(world)

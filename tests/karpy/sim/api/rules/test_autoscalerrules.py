@@ -65,3 +65,24 @@ def test_metrics_that_are_refused(rest: Client, metric: dict[str, Any], problem:
     code, answer = rest("POST", PATH, autoscaler(metric))
     assert code == 422, answer
     assert problem in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        ({"policies": []}, "scaleUp.policies: Required value: must specify at least one Policy"),
+        ({"selectPolicy": "Odd"}, 'scaleUp.selectPolicy: Unsupported value: "Odd": supported values: "Disabled", "Max", "Min"'),
+        ({"stabilizationWindowSeconds": 3601}, "Invalid value: 3601: must be less than or equal to 3600"),
+        ({"stabilizationWindowSeconds": -1}, "Invalid value: -1: must be greater than or equal to zero"),
+        ({"policies": [{"value": 1, "periodSeconds": 5}]}, 'scaleUp.policies[0].type: Unsupported value: ""'),
+        ({"policies": [{"type": "Pods", "periodSeconds": 5}]}, "policies[0].value: Invalid value: 0: must be greater than zero"),
+        ({"policies": [{"type": "Pods", "value": 1}]}, "periodSeconds: Invalid value: 0: must be greater than zero"),
+        ({"policies": [{"type": "Pods", "value": 1, "periodSeconds": 1801}]}, "must be less than or equal to 1800"),
+    ],
+)  # fmt: skip
+def test_rates_that_are_refused(rest: Client, rules: dict[str, Any], problem: str) -> None:
+    obj = autoscaler(cpu(**GOAL))
+    obj["spec"]["behavior"] = {"scaleUp": rules}
+    code, answer = rest("POST", PATH, obj)
+    assert code == 422, answer
+    assert problem in answer["message"]

@@ -113,6 +113,13 @@ def refused(rest: Client, kind: str, body: dict, problem: str) -> None:
     assert problem in answer["message"]
 
 
+def done_when(rule: dict) -> dict:
+    """A Job of three parts that ends by a rule of its own."""
+    template = {"spec": {**pod()["spec"], "restartPolicy": "Never"}}
+    policy = {"rules": [rule]}
+    return named(spec={"completions": 3, "completionMode": "Indexed", "successPolicy": policy, "template": template})
+
+
 WORKLOADS = [
     ("deployments", named(spec={"template": TEMPLATE}), "spec.selector: Required value"),
     ("deployments", workload(selector={}), "empty selector is invalid for deployment"),
@@ -132,6 +139,10 @@ WORKLOADS = [
     ("jobs", named(spec={"template": RUN_ONCE, "completionMode": "Indexed", "parallelism": 1}), "when completion mode is Indexed"),
     ("cronjobs", cron(schedule="61 * * * *"), "end of range (61) above maximum (59): 61"),
     ("cronjobs", cron(timeZone="Nowhere/Land"), "unknown time zone Nowhere/Land"),
+    ("jobs", done_when({}), "successPolicy.rules[0]: Required value: at least one of succeededCount or succeededIndexes"),
+    ("jobs", done_when({"succeededIndexes": "a-b"}), "succeededIndexes: cannot convert string to integer for index"),
+    ("jobs", done_when({"succeededIndexes": "1-0"}), "succeededIndexes: non-increasing order"),
+    ("jobs", done_when({"succeededIndexes": "0-999999999999"}), 'succeededIndexes: too large index: "999999999999"'),
     ("cronjobs", cron(concurrencyPolicy="x"), 'supported values: "Allow", "Forbid", "Replace"'),
     ("cronjobs", {**cron(), "metadata": {"name": "n" * 53}}, "must be no more than 52 characters"),
     ("poddisruptionbudgets", budget(minAvailable="half"), "a valid percent string must be"),
