@@ -7,7 +7,7 @@ import attrs
 __all__ = ["Kind"]
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Kind:
     """Where a kind of object lives in the API.
 

@@ -166,12 +166,13 @@ def deletion_order(pods: Sequence[RawObject], related: Iterable[RawObject] = (),
 
     def rank(pod: RawObject) -> tuple[Any, ...]:
         metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
-        ready = condition_of(pod, "Ready")
-        ready_since = parse_time(ready["lastTransitionTime"]) if ready is not None and is_ready(pod) else now
+        condition = condition_of(pod, "Ready")
+        ready = condition is not None and condition["status"] == "True"
+        ready_since = parse_time(condition["lastTransitionTime"]) if condition is not None and ready else now
         return (
             bool(node),
             _PHASES.get((pod.get("status") or {}).get("phase", ""), 0),
-            is_ready(pod),
+            ready,
             _deletion_cost(pod),
             -crowd[node],
             _magnitude(now - ready_since),

@@ -28,6 +28,8 @@ def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> A
         KubeError: 500 as the real server has it, a list element lacks its merge key or a directive is unknown;
             400, one is malformed.
     """
+    if isinstance(target, Mapping) and _is_flat(patch):
+        return {**target, **patch}
     directive = patch.get("$patch")
     if directive == "replace":
         return {key: value for key, value in patch.items() if key != "$patch"}
@@ -46,6 +48,14 @@ def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> A
             _merge_member(merged, key, value, patch.get(_SET_ORDER + key), (*path, key))
     _follow_directives(merged, patch, path)
     return merged
+
+
+def _is_flat(patch: Mapping[str, Any]) -> bool:
+    """Whether it sets plain values and does nothing else, as the parts of a status mostly do."""
+    for key, value in patch.items():  # noqa: SIM110  (asked for every part of every status: a generator costs more)
+        if value.__class__ not in PLAIN or key.startswith("$"):
+            return False
+    return True
 
 
 def _follow_directives(merged: dict[str, Any], patch: Mapping[str, Any], path: Path) -> None:
@@ -98,7 +108,11 @@ def _merge_list(current: Sequence[Any], patch: Sequence[Any], order: Any, path: 
     for item in patch:
         if not isinstance(item, Mapping) or key not in item:
             raise status.plain(f"map: {go_text(item)} does not contain declared merge key: {key}")
-        at = next((i for i, known in enumerate(merged) if known.get(key) == item[key]), None)
+        wanted, at = item[key], None
+        for place, known in enumerate(merged):
+            if known.get(key) == wanted:
+                at = place
+                break
         if item.get("$patch") == "delete":
             if at is not None:
                 del merged[at]
