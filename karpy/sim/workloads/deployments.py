@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from karpy.clock import Clock
-from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -18,7 +18,7 @@ from karpy.sim.recorder import Recorder
 from karpy.sim.workloads import rollout
 from karpy.sim.workloads.deploymentsets import SetKeeper, Sets, count, desired_size, limits, most_size, size, sort
 from karpy.sim.workloads.deploymentstatus import Conditions, counts, is_complete
-from karpy.sim.workloads.objects import claim, owners, write_status
+from karpy.sim.workloads.objects import Wishes, claim, owners, write_status
 
 __all__ = ["Deployments"]
 
@@ -32,12 +32,13 @@ class Deployments:
         self._kube = kube
         self._clock = clock
         self._cache = cache
+        self._wishes = Wishes()
         self._sets = SetKeeper(kube, Recorder(kube, clock, self.name))
 
     @property
     def sources(self) -> Sequence[Source]:
         return (
-            Source(kinds.DEPLOYMENT, by_name),
+            Source(kinds.DEPLOYMENT, self._wishes.requests),
             Source(kinds.REPLICA_SET, self._of_replica_set),
             Source(kinds.POD, self._of_lost_pod),
         )

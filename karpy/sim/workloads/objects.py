@@ -10,17 +10,18 @@ from typing import Any
 import msgspec
 
 from karpy.clock import format_time
-from karpy.controllers.base import Request
+from karpy.controllers.base import Request, by_name
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
-from karpy.objects.watchevent import WatchEvent
+from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.api.selectors import selector_test
-from karpy.sim.cache import ClusterCache, controller_of
+from karpy.sim.cache import ClusterCache, Key, controller_of, key_of
 from karpy.sim.podfacts import is_active, is_deleting
 
 __all__ = [
+    "Wishes",
     "claim",
     "delete_pod",
     "is_settled",
@@ -33,6 +34,7 @@ __all__ = [
     "write_status",
 ]
 
+_WISHED = ("uid", "generation", "deletionTimestamp", "labels", "annotations", "ownerReferences", "finalizers")
 _SAFE = "bcdfghjklmnpqrstvwxz2456789"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -109,6 +111,24 @@ def owners(event: WatchEvent, kind: str) -> Sequence[Request]:
     if owner is None or owner["kind"] != kind:
         return ()
     return (Request(owner["name"], event.object["metadata"].get("namespace", "")),)
+
+
+class Wishes:
+    """Wakes for an object whenever anything but its status changed: what its controller wrote there is no news to it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Key, tuple[Any, ...]] = {}
+
+    def requests(self, event: WatchEvent) -> Sequence[Request]:
+        key, metadata = key_of(event.object), event.object["metadata"]
+        if event.type is EventType.DELETED:
+            self._seen.pop(key, None)
+            return by_name(event)
+        wish = tuple(metadata.get(name) for name in _WISHED)
+        if self._seen.get(key) == wish:
+            return ()
+        self._seen[key] = wish
+        return by_name(event)
 
 
 def claim(kube: KubeClient, cache: ClusterCache, dependents: Kind, kind: Kind, owner: RawObject) -> list[RawObject]:

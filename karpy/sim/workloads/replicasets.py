@@ -11,7 +11,7 @@ import attrs
 
 from karpy import labels
 from karpy.clock import Clock, parse_time
-from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
@@ -19,7 +19,16 @@ from karpy.objects.watchevent import WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of
 from karpy.sim.podfacts import available_since, condition_of, is_active, is_deleting, is_ready
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
-from karpy.sim.workloads.objects import claim, delete_pod, is_settled, owners, pod_from, with_condition, write_status
+from karpy.sim.workloads.objects import (
+    Wishes,
+    claim,
+    delete_pod,
+    is_settled,
+    owners,
+    pod_from,
+    with_condition,
+    write_status,
+)
 
 __all__ = ["ReplicaSets", "deletion_order"]
 
@@ -46,10 +55,11 @@ class ReplicaSets:
         self._clock = clock
         self._cache = cache
         self._recorder = Recorder(kube, clock, self.name)
+        self._wishes = Wishes()
 
     @property
     def sources(self) -> Sequence[Source]:
-        return (Source(kinds.REPLICA_SET, by_name), Source(kinds.POD, self._of_pod))
+        return (Source(kinds.REPLICA_SET, self._wishes.requests), Source(kinds.POD, self._of_pod))
 
     def _of_pod(self, event: WatchEvent) -> Sequence[Request]:
         return owners(event, "ReplicaSet")

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
+from karpy.objects import kinds
+from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.podfacts import available_since
-from karpy.sim.workloads.objects import template_hash, with_condition
+from karpy.sim.workloads.objects import Wishes, template_hash, with_condition
 
 
 def test_equal_templates_have_equal_hashes_however_they_are_written() -> None:
@@ -24,3 +28,20 @@ def test_the_transition_time_of_a_condition_moves_only_with_its_status() -> None
     times = [each[0]["lastTransitionTime"] for each in (first, second, third)]
     assert times == ["1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "1970-01-01T00:02:00Z"]
     assert with_condition(third, "Available", "True", "Enough", "enough", 180.0) == third
+
+
+def test_a_wish_wakes_once_and_a_status_never() -> None:
+    wishes = Wishes()
+    metadata = {"name": "web", "namespace": "default", "uid": "u", "generation": 1, "resourceVersion": "1"}
+
+    def woken(kind: EventType = EventType.MODIFIED, status: int = 0, **changed: Any) -> bool:
+        obj = {"metadata": {**metadata, **changed}, "status": {"replicas": status}}
+        return bool(wishes.requests(WatchEvent(kind, kinds.DEPLOYMENT, obj)))
+
+    assert woken(EventType.ADDED)
+    assert not woken(status=1, resourceVersion="2")
+    assert woken(generation=2)
+    assert woken(generation=2, annotations={"a": "b"})
+    assert woken(generation=2, annotations={"a": "b"}, deletionTimestamp="2026-01-05T09:00:00Z")
+    assert woken(EventType.DELETED)
+    assert woken(EventType.ADDED, generation=2)
