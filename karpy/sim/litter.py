@@ -18,13 +18,21 @@ _NEW_OBJECTS = 50_000
 
 @contextmanager
 def rarely_collected() -> Iterator[None]:
-    """Look for garbage less often for as long as this lasts. What the process has set itself to be rarer stays."""
+    """Look for garbage less often, and only among new objects, for as long as this lasts.
+
+    What the process has set itself to be rarer, or has set aside, stays so.
+    """
     before = gc.get_threshold()
     if not 0 < before[0] < _NEW_OBJECTS:
         yield
         return
     gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    sets_aside = gc.get_freeze_count() == 0
+    if sets_aside:
+        gc.freeze()
     try:
         yield
     finally:
+        if sets_aside:
+            gc.unfreeze()
         gc.set_threshold(*before)

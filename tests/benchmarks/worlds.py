@@ -27,6 +27,7 @@ CHURN_S = 600
 
 
 def measures() -> Iterator[Measure]:
+    yield duration(f"world: 24 h of rollouts and interruptions, {DAY_NODES} nodes and {DAY_PODS:,} pods", day, runs=1)
     world = crowded(heartbeats=False)
     name = f"{NODES} nodes and {PODS:,} pods"
     world.run(HOUR)  # the events of the beginning have expired
@@ -36,7 +37,6 @@ def measures() -> Iterator[Measure]:
     yield rate(
         f"world: {name}, at rest, heartbeats written", "virtual s/s", REST_S, lambda: writing.run(REST_S), runs=3
     )
-    yield duration(f"world: 24 h of rollouts and interruptions, {DAY_NODES} nodes and {DAY_PODS:,} pods", day, runs=1)
     yield rate("world: machines joined as nodes", "nodes/s", BROUGHT_NODES, launched, runs=3)
     crowdless = launched()
     yield rate(

@@ -30,6 +30,26 @@ def test_a_process_that_wants_less_of_it_is_left_alone(own: int) -> None:
         gc.set_threshold(*before)
 
 
+def test_what_was_there_before_is_not_looked_through_meanwhile() -> None:
+    assert gc.get_freeze_count() == 0
+    with rarely_collected():
+        assert gc.get_freeze_count() > 0
+        with rarely_collected():
+            pass
+        assert gc.get_freeze_count() > 0
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_the_process_has_set_aside_stays_aside() -> None:
+    gc.freeze()
+    try:
+        with rarely_collected():
+            pass
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+
+
 def test_a_world_does_so_while_it_runs() -> None:
     world = World(actors=False)
     seen = []
