@@ -7,6 +7,7 @@ from typing import Any
 
 from karpy.kube.client import RawObject
 from karpy.sim.podfacts import is_deleting, is_finished, is_ready
+from karpy.sim.portions import resolve
 
 __all__ = ["budget_status"]
 
@@ -22,7 +23,9 @@ def budget_status(budget: Mapping[str, Any], pods: Iterable[RawObject]) -> dict[
     healthy = sum(is_ready(pod) and not is_deleting(pod) for pod in covered)
     most = spec.get("maxUnavailable")
     desired = (
-        _share(spec.get("minAvailable", 0), expected) if most is None else max(expected - _share(most, expected), 0)
+        resolve(spec.get("minAvailable", 0), expected, up=True)
+        if most is None
+        else max(expected - resolve(most, expected, up=True), 0)
     )
     return {
         "observedGeneration": budget["metadata"].get("generation", 0),
@@ -31,10 +34,3 @@ def budget_status(budget: Mapping[str, Any], pods: Iterable[RawObject]) -> dict[
         "desiredHealthy": desired,
         "expectedPods": expected,
     }
-
-
-def _share(amount: Any, total: int) -> int:
-    """A number of pods, or a percentage of them, rounded up as the disruption controller does."""
-    if isinstance(amount, str) and amount.endswith("%"):
-        return -(-int(amount[:-1]) * total // 100)
-    return int(amount)

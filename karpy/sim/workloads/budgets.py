@@ -13,9 +13,9 @@ from karpy.objects.watchevent import WatchEvent
 from karpy.sim.api.selectors import matches_label_selector, selector_text
 from karpy.sim.cache import ClusterCache, controller_of
 from karpy.sim.podfacts import is_active, is_ready
+from karpy.sim.portions import resolve
 from karpy.sim.recorder import WARNING, Recorder
 from karpy.sim.workloads.objects import with_condition, write_status
-from karpy.sim.workloads.rollout import resolve
 
 __all__ = ["Budgets"]
 

@@ -17,11 +17,11 @@ from karpy.objects.podspec import PodSpec
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.cache import ClusterCache
 from karpy.sim.podfacts import available_since, is_deleting, is_finished, is_ready
+from karpy.sim.portions import resolve
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.workloads.daemonpods import Site, may_start, may_stay, node_of, pinned, with_tolerations
 from karpy.sim.workloads.objects import claim, delete_pod, owners, pod_from, write_status
 from karpy.sim.workloads.revisions import CONTROLLER_REVISION, REVISION_LABEL, Revisions, revision_of
-from karpy.sim.workloads.rollout import resolve
 
 __all__ = ["DaemonSets"]
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import attrs
 
-__all__ = ["Limits", "Share", "limits_of", "new_replicas", "proportional", "resolve", "surplus_of_old"]
+from karpy.sim.portions import resolve
+
+__all__ = ["Limits", "Share", "limits_of", "new_replicas", "proportional", "surplus_of_old"]
 
 
 @attrs.frozen
@@ -21,18 +23,6 @@ class Limits:
 
     surge: int
     unavailable: int
-
-
-def resolve(value: int | str, total: int, *, up: bool) -> int:
-    """A count, or a percentage of ``total`` rounded up or down.
-
-    >>> resolve("25%", 10, up=True), resolve("25%", 10, up=False), resolve(3, 10, up=True)
-    (3, 2, 3)
-    """
-    if isinstance(value, str) and value.endswith("%"):
-        share = int(value[:-1]) * total / 100
-        return math.ceil(share) if up else math.floor(share)
-    return int(value)
 
 
 def limits_of(strategy: Mapping[str, Any], replicas: int) -> Limits:

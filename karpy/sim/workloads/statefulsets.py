@@ -18,10 +18,10 @@ from karpy.objects import kinds
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.cache import ClusterCache
 from karpy.sim.podfacts import available_since, is_deleting, is_finished, is_ready
+from karpy.sim.portions import resolve
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 from karpy.sim.workloads.objects import claim, delete_pod, owners, write_status
 from karpy.sim.workloads.revisions import CONTROLLER_REVISION, Revisions, revision_of
-from karpy.sim.workloads.rollout import resolve
 from karpy.sim.workloads.statefulpods import Claims, index_of, pod_for
 
 __all__ = ["StatefulSets"]

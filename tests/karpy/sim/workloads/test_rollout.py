@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from karpy.sim.workloads.rollout import Limits, Share, limits_of, new_replicas, proportional, resolve, surplus_of_old
+from karpy.sim.portions import resolve
+from karpy.sim.workloads.rollout import Limits, Share, limits_of, new_replicas, proportional, surplus_of_old
 
 
 def test_percentages_round_as_asked() -> None:
