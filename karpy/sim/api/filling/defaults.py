@@ -24,6 +24,7 @@ from karpy.sim.api.filling.workdefaults import (
     with_spec,
     workload,
 )
+from karpy.sim.api.filling.zeros import EVENT
 from karpy.sim.api.limits import default_limit_range
 from karpy.sim.api.remembered import Remembered
 
@@ -151,14 +152,6 @@ def _quota(obj: Object) -> Object:
 
 
 _QUARTER = {"maxUnavailable": "25%", "maxSurge": "25%"}
-_EVENT: Mapping[str, Any] = {
-    "source": {},
-    "firstTimestamp": None,
-    "lastTimestamp": None,
-    "eventTime": None,
-    "reportingComponent": "",
-    "reportingInstance": "",
-}
 
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _DAEMON_SET = workload(
@@ -171,7 +164,7 @@ _DEFAULTS: Mapping[tuple[str, str], Default] = {
     ("", "services"): _service,
     ("", "secrets"): _secret,
     ("", "namespaces"): _namespace,
-    ("", "events"): _top(_EVENT),
+    ("", "events"): _top(EVENT),
     ("", "persistentvolumeclaims"): _claim,
     ("", "persistentvolumes"): _volume,
     ("", "limitranges"): default_limit_range,

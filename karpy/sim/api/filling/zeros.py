@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ZERO"]
+__all__ = ["EVENT", "ZERO"]
 
 Body = Mapping[str, Any]
 
 _TEMPLATE: Body = {"metadata": {"creationTimestamp": None}, "spec": {"containers": None}}
-_NO_EVENT: Body = {
-    "involvedObject": {},
+EVENT: Body = {
     "source": {},
     "firstTimestamp": None,
     "lastTimestamp": None,
@@ -19,6 +18,8 @@ _NO_EVENT: Body = {
     "reportingComponent": "",
     "reportingInstance": "",
 }
+"""What every event has, set or not."""
+_NO_EVENT: Body = {"involvedObject": {}, **EVENT}
 
 ZERO: Mapping[str, Body] = {
     "Pod": {"spec": {"containers": None}},
