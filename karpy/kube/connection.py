@@ -42,8 +42,8 @@ class Connection:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str = "application/json",
-    ) -> Any:
-        """The JSON that the server answers.
+    ) -> dict[str, Any]:
+        """The object that the server answers.
 
         Raises:
             KubeError: it does not answer, or refuses.
@@ -55,7 +55,8 @@ class Connection:
             raise self._silence(error) from None
         if answer.status >= 400:
             raise _refusal(answer, content, f"{method} {path}")
-        return json.loads(content)
+        found: dict[str, Any] = json.loads(content)
+        return found
 
     def stream(self, path: str, query: Mapping[str, str], silent_s: float) -> Stream:
         """An answer that goes on, line by line; the server may be silent for so long.

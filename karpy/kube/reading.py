@@ -65,7 +65,7 @@ class ClusterReader:
     def _get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any] | None:
         """What the server answers; None where there is nothing."""
         try:
-            found: dict[str, Any] = self._connection.request("GET", path, query)
+            found = self._connection.request("GET", path, query)
         except KubeError as error:
             if error.not_found:
                 return None

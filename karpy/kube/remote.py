@@ -45,7 +45,7 @@ class RemoteKube:
         self._watches: weakref.WeakSet[RemoteWatch] = weakref.WeakSet()
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> RawObject:
-        return self._ask("GET", _path(kind, namespace, name))
+        return self._connection.request("GET", _path(kind, namespace, name))
 
     def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
@@ -54,7 +54,7 @@ class RemoteKube:
         query = {"limit": str(_PAGE), **{key: text for key, text in chosen.items() if text}}
         items: list[RawObject] = []
         while True:
-            page = self._ask("GET", _path(kind, namespace), query)
+            page = self._connection.request("GET", _path(kind, namespace), query)
             items += [_named(kind, item) for item in page.get("items") or ()]
             token = page["metadata"].get("continue")
             if not token:
@@ -63,12 +63,12 @@ class RemoteKube:
 
     def create(self, kind: Kind, obj: RawObject, namespace: str = "") -> RawObject:
         where = namespace or obj["metadata"].get("namespace") or _DEFAULT
-        return self._ask("POST", _path(kind, where), body=obj)
+        return self._connection.request("POST", _path(kind, where), body=obj)
 
     def replace(self, kind: Kind, obj: RawObject, *, subresource: str = "") -> RawObject:
         metadata = obj["metadata"]
         path = _path(kind, metadata.get("namespace", ""), metadata["name"], subresource)
-        return self._ask("PUT", path, body=obj)
+        return self._connection.request("PUT", path, body=obj)
 
     def patch(
         self,
@@ -83,8 +83,8 @@ class RemoteKube:
         path = _path(kind, namespace, name, subresource)
         if patch_type is PatchType.APPLY:
             query = {"fieldManager": MANAGER, "force": "true"}
-            return self._ask("PATCH", path, query, json.dumps(patch), patch_type.value)  # JSON is YAML
-        return self._ask("PATCH", path, None, patch, patch_type.value)
+            return self._connection.request("PATCH", path, query, json.dumps(patch), patch_type.value)  # JSON is YAML
+        return self._connection.request("PATCH", path, None, patch, patch_type.value)
 
     def delete(
         self,
@@ -98,7 +98,7 @@ class RemoteKube:
     ) -> None:
         options = _delete_options(grace_period_s, uid)
         options["propagationPolicy"] = propagation or "Background"  # some kinds would leave their pods behind
-        self._ask("DELETE", _path(kind, namespace, name), body=options)
+        self._connection.request("DELETE", _path(kind, namespace, name), body=options)
 
     def evict(self, name: str, namespace: str, *, grace_period_s: int | None = None, uid: str = "") -> None:
         eviction = {
@@ -107,7 +107,7 @@ class RemoteKube:
             "metadata": {"name": name, "namespace": namespace},
             "deleteOptions": _delete_options(grace_period_s, uid),
         }
-        self._ask("POST", _path(POD, namespace, name, "eviction"), body=eviction)
+        self._connection.request("POST", _path(POD, namespace, name, "eviction"), body=eviction)
 
     def bind(self, name: str, namespace: str, node: str) -> None:
         binding = {
@@ -116,7 +116,7 @@ class RemoteKube:
             "metadata": {"name": name, "namespace": namespace},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        self._ask("POST", _path(POD, namespace, name, "binding"), body=binding)
+        self._connection.request("POST", _path(POD, namespace, name, "binding"), body=binding)
 
     def watch(self, kind: Kind, resource_version: str, namespace: str = "") -> RemoteWatch:
         watch = RemoteWatch(self._connection, kind, _path(kind, namespace), resource_version, self._told)
@@ -128,17 +128,6 @@ class RemoteKube:
         for watch in tuple(self._watches):
             watch.stop()
         self._connection.close()
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None = None,
-        body: Any = None,
-        content_type: str = "application/json",
-    ) -> RawObject:
-        answer: RawObject = self._connection.request(method, path, query, body, content_type)
-        return answer
 
 
 class RemoteWatch:
