@@ -17,17 +17,18 @@ from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
-from karpy.controllers.garbage import GarbageCollection
-from karpy.controllers.nodeclaim import NodeClaimLifecycle
+from karpy.controllers.node.termination import NodeTermination
+from karpy.controllers.nodeclaim.garbage import GarbageCollection
+from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
+from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
 from karpy.controllers.nodeoverlay import OverlayStatus
-from karpy.controllers.nodepool import PoolStatus
-from karpy.controllers.podevents import PodEvents
-from karpy.controllers.provisioning import Provisioner
+from karpy.controllers.nodepool.status import PoolStatus
+from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
-from karpy.controllers.termination import NodeTermination
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
+from karpy.metrics import Metrics, Unmeasured
 from karpy.objects.kinds import NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.scheduling.packing import Packing
@@ -45,7 +46,8 @@ def _ignore(_now: float, _decision: Any) -> None:
 class Operator:
     """All controllers of karpy, for the given clouds.
 
-    ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger.
+    ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger;
+    ``metrics`` is told what happened.
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
@@ -60,6 +62,7 @@ class Operator:
         clock: Clock | None = None,
         on_decision: Callable[[float, Any], None] = _ignore,
         log: Any = None,
+        metrics: Metrics | None = None,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
         self.settings = settings
@@ -76,6 +79,7 @@ class Operator:
             clock=clock,
             settings=settings,
             recorder=self.recorder,
+            metrics=metrics if metrics is not None else Unmeasured(),
             on_decision=on_decision,
             log=log if log is not None else structlog.get_logger("karpy"),
         )

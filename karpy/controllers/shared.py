@@ -13,6 +13,7 @@ from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.lifecycle.conditions import with_condition
+from karpy.metrics import Metrics
 from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
 from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED, NodeClaim
@@ -36,6 +37,7 @@ class Shared:
     clock: Clock
     settings: Settings
     recorder: EventRecorder
+    metrics: Metrics
     on_decision: Callable[[float, Any], None]
     log: Any
     """A structlog logger."""

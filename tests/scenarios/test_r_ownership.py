@@ -7,8 +7,10 @@ import pytest
 from karpy import labels
 from karpy.cloud.provider import CloudProvider
 from karpy.controllers.base import DONE, Request, Result
-from karpy.controllers.garbage import GarbageCollection
-from karpy.controllers.nodeclaim import NodeClaimLifecycle
+from karpy.controllers.nodeclaim.garbage import GarbageCollection
+from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
+from karpy.controllers.nodeclaim.releasing import Releasing
+from karpy.controllers.shared import Shared
 from karpy.objects import kinds
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.operator import Operator
@@ -74,15 +76,21 @@ def test_r01_machines_with_our_mark_that_nobody_knows_are_ended_and_those_of_oth
     assert world.check() == ()
 
 
-class LetsGo(NodeClaimLifecycle):
+class LetsGo(Releasing):
     """Forgets that a machine may have been launched whose id was not written down."""
 
     def _forgotten_instance(self, claim: NodeClaim, provider: CloudProvider) -> str:
         return ""
 
 
+class Forgets(NodeClaimLifecycle):
+    def __init__(self, shared: Shared) -> None:
+        super().__init__(shared)
+        self._releasing = LetsGo(shared)
+
+
 def forgetful(surroundings: Surroundings) -> Operator:
-    return with_parts(karpy(surroundings), without=(GarbageCollection,), swap=(NodeClaimLifecycle, LetsGo))
+    return with_parts(karpy(surroundings), without=(GarbageCollection,), swap=(NodeClaimLifecycle, Forgets))
 
 
 def test_r01_a_controller_that_forgets_a_launch_is_caught() -> None:

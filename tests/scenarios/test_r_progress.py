@@ -15,7 +15,7 @@ import pytest
 from karpy.cloud.instancetype import InstanceTypes
 from karpy.cloud.provider import RawNodeClass
 from karpy.controllers.base import DONE, Request, Result, Source, by_name, singleton
-from karpy.controllers.provisioning import Provisioner
+from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.nodepool import NodePool

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from karpy.controllers.garbage import GarbageCollection
-from karpy.controllers.nodeclaim import NodeClaimLifecycle
+from karpy.controllers.nodeclaim.garbage import GarbageCollection
+from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.operator import Operator
 from karpy.sim.processes.process import Surroundings
 from karpy.testing import reference

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from karpy.controllers.patience import Patience
+from karpy.controllers.provisioning.patience import Patience
 from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED
 from karpy.state.snapshot import Snapshot
 from karpy.testing import START, make_machine, make_pod

@@ -8,7 +8,7 @@ import attrs
 
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
-from karpy.controllers.patience import Patience
+from karpy.controllers.provisioning.patience import Patience
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
