@@ -49,6 +49,9 @@ PRICE_OVERLAY_APPLIED: Final = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY_APPLIED: Final = "karpenter.sh/capacity-overlay-applied"
 
 TERMINATION_FINALIZER: Final = "karpenter.sh/termination"
+TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
+NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
+NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
 UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"

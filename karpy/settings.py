@@ -14,11 +14,13 @@ __all__ = ["FEATURE_GATES", "Settings"]
 FEATURE_GATES: Mapping[str, str] = {
     "CapacityBuffer": "capacity_buffer",
     "NodeOverlay": "node_overlay",
+    "NodeRepair": "node_repair",
     "ReservedCapacity": "reserved_capacity",
+    "StaticCapacity": "static_capacity",
 }
 """Karpenter's feature gates that karpy has, and the setting that each of them switches."""
 
-_NOT_YET = frozenset({"NodeRepair", "SpotToSpotConsolidation", "StaticCapacity"})
+_NOT_YET = frozenset({"SpotToSpotConsolidation"})
 """Gates that Karpenter has, and karpy not yet: they may be named, but not switched on."""
 
 
@@ -66,6 +68,10 @@ class Settings:
     """Feature gate CapacityBuffer: room is kept ready for the pods that CapacityBuffers describe."""
     node_overlay: bool = False
     """Feature gate NodeOverlay: whether NodeOverlays count."""
+    node_repair: bool = False
+    """Feature gate NodeRepair: whether nodes that their cloud calls unhealthy are replaced."""
+    static_capacity: bool = False
+    """Feature gate StaticCapacity: whether pools that name a number of replicas are served."""
     reserved_capacity: bool = True
     """Feature gate ReservedCapacity: whether reservations are counted, so that none is promised twice."""
 

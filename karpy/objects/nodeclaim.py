@@ -26,8 +26,11 @@ REGISTERED: Final = "Registered"
 INITIALIZED: Final = "Initialized"
 READY: Final = "Ready"
 DRAINED: Final = "Drained"
+VOLUMES_DETACHED: Final = "VolumesDetached"
 INSTANCE_TERMINATING: Final = "InstanceTerminating"
+CONSISTENT_STATE_FOUND: Final = "ConsistentStateFound"
 CONSOLIDATABLE: Final = "Consolidatable"
+DRIFTED: Final = "Drifted"
 DISRUPTION_REASON: Final = "DisruptionReason"
 
 

@@ -32,7 +32,10 @@ def test_what_karpenter_sets_by_default_is_taken_and_changes_nothing() -> None:
         ("NodeOverlays=true", "found 'NodeOverlays' (accepted: CapacityBuffer, NodeOverlay, ReservedCapacity)"),
         ("NodeOverlay", "NodeOverlay: found '' (accepted: true or false)"),
         ("NodeOverlay=True", "NodeOverlay: found 'True' (accepted: true or false)"),
-        ("NodeRepair=true", "NodeRepair: found 'true', and karpy does not have this yet (accepted: false)"),
+        (
+            "SpotToSpotConsolidation=true",
+            "SpotToSpotConsolidation: found 'true', and karpy does not have this yet (accepted: false)",
+        ),
     ],
 )
 def test_a_gate_that_cannot_be_switched_is_refused_by_name(text: str, complaint: str) -> None:
