@@ -29,7 +29,10 @@ def test_what_karpenter_sets_by_default_is_taken_and_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("NodeOverlays=true", "found 'NodeOverlays' (accepted: CapacityBuffer, NodeOverlay, ReservedCapacity)"),
+        (
+            "NodeOverlays=true",
+            "found 'NodeOverlays' (accepted: CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, StaticCapacity)",
+        ),
         ("NodeOverlay", "NodeOverlay: found '' (accepted: true or false)"),
         ("NodeOverlay=True", "NodeOverlay: found 'True' (accepted: true or false)"),
         (
