@@ -21,10 +21,12 @@ from karpy.objects.sharing import Sharing
 from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, Namespace, PodDisruptionBudget
+from karpy.resources import Resources
 from karpy.state.bufferbook import BufferBook
 from karpy.state.buffers import BufferView
 from karpy.state.daemonpods import DaemonPods
 from karpy.state.machines import Machines
+from karpy.state.nodeview import NodeView
 from karpy.state.pools import Pools
 from karpy.state.snapshot import InvalidPool, Snapshot, Storage
 from karpy.state.stores import InOrder, Store
@@ -256,6 +258,16 @@ class ClusterState:
 
     def node(self, name: str) -> Node | None:
         return self._machines.node(name)
+
+    def machine(self, claim: str) -> NodeView | None:
+        """The view of the machine that this claim stands for, without taking a whole snapshot."""
+        with self._lock:
+            return self._machines.machine(claim)
+
+    def held_by(self, pool: str) -> Resources:
+        """The capacity of the pool's machines that are not leaving, without taking a whole snapshot."""
+        with self._lock:
+            return self._machines.held(pool)
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""
