@@ -77,3 +77,24 @@ NODECLAIMS_TERMINATED: Final = Metric(
     "Number of nodeclaims that are gone.",
     ("nodepool", "capacity_type", "zone"),
 )
+CLUSTER_STATE_SYNCED: Final = Metric(
+    "karpenter_cluster_state_synced",
+    MetricType.GAUGE,
+    "Returns 1 if cluster state is synced and 0 otherwise. Synced checks that every kind was listed.",
+)
+CLUSTER_STATE_UNSYNCED_TIME: Final = Metric(
+    "karpenter_cluster_state_unsynced_time_seconds",
+    MetricType.GAUGE,
+    "The time for which cluster state is not synced.",
+)
+CLUSTER_STATE_NODE_COUNT: Final = Metric(
+    "karpenter_cluster_state_node_count",
+    MetricType.GAUGE,
+    "Current count of nodes in cluster state, those that are coming up among them.",
+)
+CLUSTER_STATE_REPAIRS: Final = Metric(
+    "karpy_cluster_state_repairs_total",
+    MetricType.COUNTER,
+    "Number of nodes and nodeclaims that cluster state knew otherwise than the API server, and that were read anew.",
+    ("kind",),
+)

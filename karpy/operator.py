@@ -26,6 +26,7 @@ from karpy.controllers.nodeoverlay import OverlayStatus
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.state import MachineCount, StateSync
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
@@ -71,6 +72,7 @@ class Operator:
             Packing.named(settings.packing)  # said at the start, not in the first pass
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
+        self.state.expect(self.kinds)
         self.recorder = EventRecorder(kube, clock)
         shared = Shared(
             kube=kube,
@@ -84,6 +86,8 @@ class Operator:
             log=log if log is not None else structlog.get_logger("karpy"),
         )
         self.controllers: tuple[Controller, ...] = (
+            StateSync(shared),
+            MachineCount(shared),
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),

@@ -13,7 +13,7 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
-from karpy.controllers.shared import Shared
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
 from karpy.lifecycle.launch import new_claim
@@ -79,6 +79,8 @@ class Disruption:
         return singleton(event) if reached - before else ()
 
     def reconcile(self, _request: Request) -> Result:
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         if self._under_way is not None:
             return self._continue(self._under_way)
         if self._found is not None:

@@ -69,6 +69,7 @@ class ClusterState:
         self._lock = threading.RLock()
         self._version = 0
         self._unreadable: dict[tuple[Kind, str], InvalidObject] = {}
+        self._awaited: dict[Kind, None] = {}
         self._machines = Machines()
         self._pools = Pools(node_class_kinds)
         self._sharing = Sharing()
@@ -133,6 +134,8 @@ class ClusterState:
                 if not key:
                     raise InvalidObject("found nothing", path="metadata.name", accepted="text that is not empty")
                 self._take(event.kind, key, None if gone else event.object)
+                if gone and event.kind == kinds.NODE_CLAIM:
+                    self._machines.bury(event.object)
                 if self._unreadable:
                     self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
@@ -141,14 +144,20 @@ class ClusterState:
                 named = f"{event.kind.kind}/{plain(key)}" if key else f"{event.kind.kind} without a name"
                 self._unreadable[event.kind, key] = error.at(object_name=named)
 
+    def expect(self, kinds: Iterable[Kind]) -> None:
+        """From now on the state is synced only when each of these kinds was listed; one that is not served was."""
+        with self._lock:
+            self._awaited.update(dict.fromkeys(kinds))
+
     def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
         """Only these objects of ``kind`` exist: drop claims that were taken in when they were created and are gone since.
 
         Called after a list. All other objects come by watch events alone, which tell of their end.
         """
-        if kind != kinds.NODE_CLAIM:
-            return
         with self._lock:
+            self._awaited.pop(kind, None)
+            if kind != kinds.NODE_CLAIM:
+                return
             for name in self._machines.claims_beside(keys):
                 self._changed()
                 self._take_claim(name, None)
@@ -235,6 +244,28 @@ class ClusterState:
         self._snapshot = None
 
     # Giving out
+
+    @property
+    def awaited(self) -> tuple[Kind, ...]:
+        """The kinds that were not listed yet: nothing must be decided meanwhile, as the cluster looks emptier than it is."""
+        with self._lock:
+            return tuple(self._awaited)
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether every kind that is expected was listed. Once that is so, it stays so: what happens later is told."""
+        return not self._awaited
+
+    @property
+    def machine_count(self) -> int:
+        """How many machines there are: nodes, and claims whose node has not joined."""
+        with self._lock:
+            return self._machines.count
+
+    def versions(self, kind: Kind) -> Mapping[str, str]:
+        """The resource version of each node, or of each claim, as far as the state has come."""
+        with self._lock:
+            return self._machines.versions(kind)
 
     @property
     def unreadable(self) -> Mapping[tuple[Kind, str], InvalidObject]:

@@ -9,7 +9,7 @@ import attrs
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
 from karpy.controllers.provisioning.patience import Patience
-from karpy.controllers.shared import Shared
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.errors import KubeError
 from karpy.lifecycle.launch import new_claim
 from karpy.objects import kinds
@@ -64,6 +64,8 @@ class Provisioner:
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
         if not snapshot.to_place and not snapshot.headroom:
             self._batch = None
