@@ -2,8 +2,8 @@
 goes wrong that can.
 
 `World` runs a controller as a process that meets faults, and watches over invariants; `Trial` is a drawn world that one line plays
-again, `soak` plays many, and `shrink` makes a failing one small; `sweep` tells a `Story` again for each call in it that may fail. For
-pytest there are the fixtures of `karpy.testing.plugin`.
+again, `soak` plays many, and `shrink` makes a failing one small; `sweep` tells a `Story` again for each call that may fail in it.
+For pytest there are the fixtures of `karpy.testing.plugin`.
 """
 
 from __future__ import annotations
