@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.scenarios.lifecycle.naming import Names
-from tests.scenarios.lifecycle.tape import Change, Tape
+from tests.scenarios.lifecycle.tape import Change, Tape, condition_of
 
 __all__ = ["facts_of"]
 
@@ -21,7 +21,8 @@ Json = Mapping[str, Any]
 _CLOUDS_OWN = ("eks-node-viewer/", "kwok", "beta.kubernetes.io/", "kubernetes.io/hostname", "volumes.kubernetes.io/")
 _CLOUDS_OWN_STATUS = ("allocatable", "capacity", "imageID")
 _KUBELETS_OWN = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
-_COMPARED = ("NodeClaim", "Node", "NodePool", "Pod", "NodeOverlay", "CapacityBuffer")
+_COMPARED = ("NodeClaim", "Node", "NodePool", "NodeOverlay", "CapacityBuffer")
+_EVICTED = "EvictionByEvictionAPI"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
 
@@ -29,7 +30,9 @@ def facts_of(tape: Tape) -> frozenset[str]:
     """All facts of a run."""
     names = Names(tape)
     return frozenset(
-        (*_about_objects(tape, names), *_about_events(tape, names), *_about_log(tape, names), *_about_end(tape, names))
+        fact
+        for part in (_about_objects, _about_pods, _about_events, _about_log, _about_end)
+        for fact in part(tape, names)
     )
 
 
@@ -40,6 +43,18 @@ def _about_objects(tape: Tape, names: Names) -> Iterator[str]:
             yield f"{subject}: {names.plain(fact)}"
 
 
+def _about_pods(tape: Tape, names: Names) -> Iterator[str]:
+    """Of pods only how they were driven out: the rest is their owners' affair."""
+    for change in tape.of("Pod"):
+        subject = f"Pod {names.plain(change.key)}"
+        condition = condition_of(change.object, "DisruptionTarget")
+        if condition is not None and condition["reason"] == _EVICTED:
+            yield f"{subject}: DisruptionTarget is {condition['status']}: {condition['message']}"
+        grace = change.object["metadata"].get("deletionGracePeriodSeconds")
+        if grace and grace != change.object["spec"]["terminationGracePeriodSeconds"]:
+            yield f"{subject}: has {grace} s to end"
+
+
 def _about_object(kind: str, changes: Sequence[Change]) -> Iterator[str]:
     for change in changes:
         if change.after is None:
@@ -47,7 +62,7 @@ def _about_object(kind: str, changes: Sequence[Change]) -> Iterator[str]:
         else:
             yield from _about_metadata(change.after)
             yield from _PARTS[kind](change.after)
-    if kind not in ("Node", "Pod"):
+    if kind != "Node":
         yield from _courses(changes)
 
 
@@ -60,7 +75,7 @@ def _about_metadata(obj: Json) -> Iterator[str]:
         yield "is being deleted"
     for word in ("labels", "annotations"):
         for key, value in (metadata.get(word) or {}).items():
-            if not key.startswith(_CLOUDS_OWN) and obj["kind"] != "Pod":
+            if not key.startswith(_CLOUDS_OWN):
                 yield f"{word[:-1]} {key}={value}"
     yield from (f"finalizer {finalizer}" for finalizer in metadata.get("finalizers") or ())
     for owner in metadata.get("ownerReferences") or ():
@@ -139,15 +154,6 @@ def _of_pool(pool: Json) -> Iterator[str]:
     yield from _conditions(pool)
 
 
-def _of_pod(pod: Json) -> Iterator[str]:
-    for condition in (pod.get("status") or {}).get("conditions") or ():
-        if condition["type"] == "DisruptionTarget":
-            yield f"DisruptionTarget is {condition['status']}, {condition['reason']}: {condition['message']}"
-    grace = pod["metadata"].get("deletionGracePeriodSeconds")
-    if grace and grace != pod["spec"]["terminationGracePeriodSeconds"]:
-        yield f"has {grace} s to end"
-
-
 def _with_status(obj: Json) -> Iterator[str]:
     yield from _conditions(obj)
     for key, value in (obj.get("status") or {}).items():
@@ -159,7 +165,6 @@ _PARTS = {
     "NodeClaim": _of_claim,
     "Node": _of_node,
     "NodePool": _of_pool,
-    "Pod": _of_pod,
     "NodeOverlay": _with_status,
     "CapacityBuffer": _with_status,
 }

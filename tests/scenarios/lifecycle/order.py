@@ -43,8 +43,16 @@ def orders(known: Iterable[Life]) -> frozenset[tuple[str, str]]:
     """Pairs of steps that were taken in this order whenever both were taken at different times, and were so at least once."""
     seen: set[tuple[str, str]] = set()
     for life in known:
-        seen.update((first, then) for first, then in permutations(life, 2) if life[first] < life[then])
+        seen.update(
+            (first, then) for first, then in permutations(life, 2) if life[first] < life[then] and _are_compared(first, then)
+        )
     return frozenset((first, then) for first, then in seen if (then, first) not in seen)
+
+
+def _are_compared(first: str, then: str) -> bool:
+    """Steps of one claim are compared over all claims, and of two nodes only one's with the other's."""
+    ours, theirs = (step.rpartition("'s ")[0] for step in (first, then))
+    return ours != theirs or not ours
 
 
 def reversed_orders(known: frozenset[tuple[str, str]], tape: Tape) -> frozenset[str]:
@@ -91,8 +99,7 @@ def _claim_of(change: Change, machines: Mapping[str, str]) -> str | None:
 def _steps(change: Change) -> Iterator[str]:
     """What has become so with this write."""
     if change.kind == "Pod":
-        targeted = any(each["type"] == "DisruptionTarget" for each in _conditions(change.object))
-        if targeted:
+        if any(each.get("reason") == "EvictionByEvictionAPI" for each in _conditions(change.object)):
             yield "a pod is evicted"
         return
     if change.after is None:
@@ -106,7 +113,8 @@ def _steps(change: Change) -> Iterator[str]:
 
 def _state(obj: Json) -> Iterator[str]:
     metadata = obj["metadata"]
-    yield "is made"
+    if obj["kind"] == "NodeClaim":
+        yield "is made"
     if _TERMINATION in (metadata.get("finalizers") or ()):
         yield "has the finalizer"
     if metadata.get("deletionTimestamp"):

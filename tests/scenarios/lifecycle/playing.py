@@ -103,21 +103,21 @@ class Play:
             self.world.apply([self._ending_soon(changed)])
 
     def _ending_soon(self, obj: Json) -> Json:
-        """Pods ended as fast as the script's kubelet ended them, with the annotations that the script gave them."""
+        """Pods end as fast as the script's kubelet ended them."""
         if obj["kind"] == "ReplicaSet":
-            metadata = {**obj["spec"]["template"]["metadata"], "annotations": self._annotations(obj)}
-            template = {**obj["spec"]["template"], "metadata": metadata}
+            template = {**obj["spec"]["template"], "metadata": self._marks(obj["metadata"]["name"], obj)}
             return {**obj, "spec": {**obj["spec"], "template": template}}
         if obj["kind"] == "Pod":
             annotations = {**(obj["metadata"].get("annotations") or {}), **_STOPS_SOON}
             return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
         return obj
 
-    def _annotations(self, replica_set: Json) -> Json:
-        """Annotations are not in what was recorded of a ReplicaSet, but on its first pod."""
-        name = replica_set["metadata"]["name"]
+    def _marks(self, name: str, replica_set: Json) -> Json:
+        """The labels and annotations of a ReplicaSet's pods. What is recorded of it lacks some that its pods have."""
         first = next((change.object for change in self.recording.tape.of("Pod") if f"/{name}-0" in change.key), {})
-        return {**((first.get("metadata") or {}).get("annotations") or {}), **_STOPS_SOON}
+        metadata = {**replica_set["spec"]["template"]["metadata"], **first.get("metadata", {})}
+        annotations = {**(metadata.get("annotations") or {}), **_STOPS_SOON}
+        return {"labels": metadata["labels"], "annotations": annotations}
 
     def remove(self, name: str) -> None:
         """Have a ReplicaSet's pods gone at once."""
