@@ -31,7 +31,7 @@ def facts_of(tape: Tape) -> frozenset[str]:
     names = Names(tape)
     return frozenset(
         fact
-        for part in (_about_objects, _about_pods, _about_events, _about_log, _about_end)
+        for part in (_about_objects, _about_pods, _about_events, _about_log, _about_counters, _about_end)
         for fact in part(tape, names)
     )
 
@@ -197,6 +197,12 @@ def _about_log(tape: Tape, names: Names) -> Iterator[str]:
         for key in _TOLD & line.fields.keys():
             yield f"{said} | {key}={names.plain(str(line.fields[key]))}"
     yield from (f"{said} [{', '.join(sorted(found))}]" for said, found in keys.items())
+
+
+def _about_counters(tape: Tape, names: Names) -> Iterator[str]:
+    for counted in tape.counted or ():
+        labels = ", ".join(f"{key}={value}" for key, value in sorted(counted.labels.items()))
+        yield f"Counter {counted.counter} [{names.plain(labels)}]"
 
 
 def _about_end(tape: Tape, names: Names) -> Iterator[str]:

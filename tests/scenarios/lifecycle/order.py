@@ -44,7 +44,9 @@ def orders(known: Iterable[Life]) -> frozenset[tuple[str, str]]:
     seen: set[tuple[str, str]] = set()
     for life in known:
         seen.update(
-            (first, then) for first, then in permutations(life, 2) if life[first] < life[then] and _are_compared(first, then)
+            (first, then)
+            for first, then in permutations(life, 2)
+            if life[first] < life[then] and _are_compared(first, then)
         )
     return frozenset((first, then) for first, then in seen if (then, first) not in seen)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from karpy.clock import format_time
+from karpy.metrics import Metric, Unmeasured
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -21,7 +22,7 @@ from karpy.sim.processes.process import Surroundings
 from karpy.sim.world import World
 from tests.scenarios.lifecycle.kwok import NODE_CLASS, KwokModel
 from tests.scenarios.lifecycle.recording import Recording
-from tests.scenarios.lifecycle.tape import Change, LogLine, Tape, key_of
+from tests.scenarios.lifecycle.tape import Change, Counted, LogLine, Tape, key_of
 
 __all__ = ["AT_ONCE", "NAMESPACE", "InVainError", "Play"]
 
@@ -72,6 +73,7 @@ class Play:
             settings=self._settings,
             on_decision=surroundings.on_decision,
             log=_TapedLog(self._tape.log),
+            metrics=_TapedMetrics(self._tape),
         )
 
     def _listen(self) -> None:
@@ -211,6 +213,17 @@ class Play:
         """Whether there are claims, and all of them are initialised."""
         claims = self.objects(kinds.NODE_CLAIM)
         return bool(claims) and all(_is_initialized(claim) for claim in claims)
+
+
+class _TapedMetrics(Unmeasured):
+    """A sink that keeps what is counted."""
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+
+    def add(self, metric: Metric, amount: float = 1.0, /, **labels: str) -> None:
+        if amount and self._tape.counted is not None:
+            self._tape.counted.append(Counted(metric.name, labels))
 
 
 _SHORTENED: Mapping[str, float] = {"registration_timeout_s": 20.0, "launch_timeout_s": 15.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import attrs
 
 from karpy.sim.api.merging.patches import merge_patch
-from tests.scenarios.lifecycle.tape import Change, LogLine, Tape, key_of
+from tests.scenarios.lifecycle.tape import Change, Counted, LogLine, Tape, key_of
 
 __all__ = ["Recording", "Written", "scenarios"]
 
@@ -57,6 +58,7 @@ class Recording:
                 Written(line["t"], tuple(line.get("by", ())), line["type"], change.object, line.get("mergePatch", {}))
             )
         tape.log.extend(_log(shared / _FOLDER / f"logs-{scenario}.jsonl"))
+        tape.counted = _counted(shared / _FOLDER / "metrics.json", scenario.partition("-")[0])
         steps = tuple((line["t"], line["step"]) for line in lines if line["type"] == "STEP")
         return cls(header, tape, tuple(written), steps)
 
@@ -103,6 +105,20 @@ def _change(line: Json, objects: dict[tuple[str, str], Json]) -> Change:
     after = line["object"] if line["type"] == "ADDED" else merge_patch(before, line["mergePatch"])
     objects[key] = after
     return Change(line["t"], *key, before, after)
+
+
+def _counted(path: Path, number: str) -> list[Counted] | None:
+    """Karpenter's own counters at the end of a scenario; of one scenario they were not kept."""
+    counters = _counters(path).get(number)
+    if counters is None:
+        return None
+    return [Counted(name, labels) for name, series in counters.items() for labels, value in series if value]
+
+
+@functools.cache
+def _counters(path: Path) -> Json:
+    counters: Json = json.loads(path.read_text(encoding="utf-8"))["counters"]
+    return counters
 
 
 def _log(path: Path) -> list[LogLine]:

@@ -30,11 +30,14 @@ class Script:
 
 def compare(recording: Recording, script: Script, known: frozenset[tuple[str, str]]) -> list[str]:
     """What karpy does otherwise in the scenario; that the script waited in vain is a difference, too."""
-    play, stopped = Play(recording, timing=script.timing), []
+    play = Play(recording, timing=script.timing)
+    stopped: list[str] = []
     try:
         script.play(play)
     except InVainError as error:
         stopped = [f"! Script: {error}"]
+    if recording.tape.counted is None:
+        play.tape.counted = None
     return [*differences(recording.tape, play.tape, known), *stopped]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-__all__ = ["Change", "LogLine", "Tape", "condition_of", "key_of"]
+__all__ = ["Change", "Counted", "LogLine", "Tape", "condition_of", "key_of"]
 
 Json = Mapping[str, Any]
 
@@ -43,13 +43,23 @@ class LogLine:
     fields: Mapping[str, Any]
 
 
+@attrs.frozen
+class Counted:
+    """A counter that stands above zero for these labels."""
+
+    counter: str
+    labels: Mapping[str, str]
+
+
 @attrs.define(eq=False)
 class Tape:
-    """One run. ``applied`` are the names of objects that the user made."""
+    """One run."""
 
     scenario: str
     changes: list[Change] = attrs.field(factory=list)
     log: list[LogLine] = attrs.field(factory=list)
+    counted: list[Counted] | None = attrs.field(factory=list)
+    """None where nobody looked."""
 
     def of(self, *kinds: str) -> Iterator[Change]:
         return (change for change in self.changes if change.kind in kinds)

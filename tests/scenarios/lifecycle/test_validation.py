@@ -21,9 +21,7 @@ from karpy.sim.clock import VirtualClock
 
 Json = Mapping[str, Any]
 
-_KINDS = {
-    kind.kind: kind for kind in (kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_OVERLAY, kinds.CAPACITY_BUFFER)
-}
+_KINDS = {kind.kind: kind for kind in (kinds.NODE_POOL, kinds.NODE_CLAIM, kinds.NODE_OVERLAY, kinds.CAPACITY_BUFFER)}
 
 DIFFERENT: Mapping[str, str] = {
     "requirement: value with a space": "refused; Karpenter finds out when it runs that no node can have such a label",
