@@ -181,11 +181,17 @@ def _about_events(tape: Tape, names: Names) -> Iterator[str]:
         about = event["involvedObject"]
         place = f"{about['namespace']}/" if about.get("namespace") else ""
         name = f" {place}{names.of(about['name'])}" if about.get("name") else ""
-        yield f"Event {about['kind']}{name}: {event['type']} {event['reason']}: {names.plain(event['message'])}"
+        said = f"Event {about['kind']}{name}: {event['type']} {event['reason']}"
+        yield said
+        yield f"{said}: {names.plain(event['message'])}"
 
 
 _TOLD = frozenset({"decision", "error", "reason", "taint.Effect", "taint.Key", "taint.Value", "timeout"})
 """Of other keys of the log only the presence is compared."""
+
+
+_BY_CHANCE = {"initialized nodeclaim": {"Node"}}
+"""Keys that stand beside a message when the claim says already on which node it is."""
 
 
 def _about_log(tape: Tape, names: Names) -> Iterator[str]:
@@ -193,7 +199,7 @@ def _about_log(tape: Tape, names: Names) -> Iterator[str]:
     keys: dict[str, set[str]] = {}
     for line in tape.log:
         said = f"Log {line.level} {line.controller}: {names.plain(line.message)}"
-        keys.setdefault(said, set()).update(line.fields)
+        keys.setdefault(said, set()).update(line.fields.keys() - _BY_CHANCE.get(line.message, set()))
         for key in _TOLD & line.fields.keys():
             yield f"{said} | {key}={names.plain(str(line.fields[key]))}"
     yield from (f"{said} [{', '.join(sorted(found))}]" for said, found in keys.items())
