@@ -6,7 +6,7 @@ it held in every life that was recorded: what came about by chance of timing was
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import permutations
 from typing import Any
 
@@ -27,16 +27,16 @@ _TERMINATION = "karpenter.sh/termination"
 
 
 def lives(tape: Tape) -> list[Life]:
-    """The lives of all claims of a run, of the first replacement, and of each claim in the log."""
-    found: dict[str, dict[str, int]] = {}
+    """The lives of all pools and claims of a run, of the first replacement, and of each claim in the log."""
+    found: dict[tuple[str, str], dict[str, int]] = {}
     machines = _machines(tape)
     for number, change in enumerate(tape.changes):
-        claim = _claim_of(change, machines)
-        if claim is not None:
-            life = found.setdefault(claim, {})
+        holder = ("NodePool", change.key) if change.kind == "NodePool" else ("", _claim_of(change, machines))
+        if holder[1]:
+            life = found.setdefault(holder, {})
             for step in _steps(change):
                 life.setdefault(step, number)
-    return [*found.values(), *_replacement(tape, found), *_logged(tape)]
+    return [*found.values(), *_replacement(found.values()), *_logged(tape)]
 
 
 def orders(known: Iterable[Life]) -> frozenset[tuple[str, str]]:
@@ -84,15 +84,15 @@ def _machines(tape: Tape) -> dict[str, str]:
     return found
 
 
-def _claim_of(change: Change, machines: Mapping[str, str]) -> str | None:
+def _claim_of(change: Change, machines: Mapping[str, str]) -> str:
     match change.kind:
         case "NodeClaim":
             return change.key
         case "Node":
-            return machines.get(change.key)
+            return machines.get(change.key, "")
         case "Pod":
-            return machines.get(change.object["spec"].get("nodeName", ""))
-    return None
+            return machines.get(change.object["spec"].get("nodeName", ""), "")
+    return ""
 
 
 # Steps
@@ -121,9 +121,13 @@ def _state(obj: Json) -> Iterator[str]:
         yield "has the finalizer"
     if metadata.get("deletionTimestamp"):
         yield "is being deleted"
+    if obj["kind"] != "Node":
+        yield from (f"is {each['type']}" for each in _conditions(obj) if each["status"] == "True")
+    if obj["kind"] == "NodePool" and "karpenter.sh/nodepool-hash" in (metadata.get("annotations") or {}):
+        yield "has a hash"
     if obj["kind"] == "NodeClaim":
         yield from _state_of_claim(obj)
-    else:
+    if obj["kind"] == "Node":
         yield from (word for label, word in _LABELS.items() if label in (metadata.get("labels") or {}))
         if any(owner["kind"] == "NodeClaim" for owner in metadata.get("ownerReferences") or ()):
             yield "is owned"
@@ -136,12 +140,11 @@ def _state_of_claim(claim: Json) -> Iterator[str]:
     if status.get("providerID"):
         yield "has a provider id"
     if status.get("nodeName"):
-        yield "has a node's name"
+        yield "has a node"
     if "node.kubernetes.io/instance-type" in (claim["metadata"].get("labels") or {}):
         yield "has an instance type"
     if "karpenter.sh/nodeclaim-termination-timestamp" in (claim["metadata"].get("annotations") or {}):
         yield "has a deadline"
-    yield from (f"is {each['type']}" for each in _conditions(claim) if each["status"] == "True")
 
 
 def _conditions(obj: Json) -> Iterable[Json]:
@@ -157,14 +160,14 @@ def _unregistered(node: Json) -> bool:
 # Lives of another kind
 
 
-def _replacement(tape: Tape, found: Mapping[str, Mapping[str, int]]) -> Iterator[Life]:
+def _replacement(found: Collection[Life]) -> Iterator[Life]:
     """The first node that was disrupted, and the first claim that was made when it was tainted."""
-    disrupted = [life for life in found.values() if "NodeClaim is DisruptionReason" in life]
+    disrupted = [life for life in found if "NodeClaim is DisruptionReason" in life]
     if not disrupted:
         return
     candidate = min(disrupted, key=lambda life: life["NodeClaim is DisruptionReason"])
     tainted = candidate.get("Node is tainted disrupted", 0)
-    later = [life for life in found.values() if life.get("NodeClaim is made", 0) > tainted]
+    later = [life for life in found if life.get("NodeClaim is made", 0) > tainted]
     if later:
         replacement = min(later, key=lambda life: life["NodeClaim is made"])
         yield {
