@@ -17,6 +17,7 @@ from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
+from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
@@ -47,7 +48,7 @@ class Operator:
     """All controllers of karpy, for the given clouds.
 
     ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger;
-    ``metrics`` is told what happened.
+    ``metrics`` is told what happened. What can be measured at any time is told by `readings` when it is called.
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
@@ -83,6 +84,7 @@ class Operator:
             on_decision=on_decision,
             log=log if log is not None else structlog.get_logger("karpy"),
         )
+        self.readings = Readings(shared)
         self.controllers: tuple[Controller, ...] = (
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
@@ -95,6 +97,7 @@ class Operator:
             NodeTermination(shared),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
+            *self.readings.controllers,
         )
 
     @property

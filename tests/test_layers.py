@@ -58,6 +58,7 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "cryptography": {"karpy/sim/tls"},
     "kubernetes": {"karpy/kube", "karpy/sim/api/schemas/builtin_schema"},
     "msgspec": {"karpy", "karpy_aws", "karpy_azure"},
+    "prometheus_client": {"karpy/report/exposition"},
     "rich": {"karpy/report", "karpy/cli"},
     "structlog": {"karpy/kube", "karpy/controllers", "karpy/operator", "karpy/cli", "karpy_aws", "karpy_azure"},
     "typer": {"karpy/cli"},

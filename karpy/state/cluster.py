@@ -257,6 +257,11 @@ class ClusterState:
     def node(self, name: str) -> Node | None:
         return self._machines.node(name)
 
+    def pods(self) -> tuple[Pod, ...]:
+        """All pods, whatever has become of them."""
+        with self._lock:
+            return tuple(self._pods.values())
+
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""
         with self._lock:

@@ -10,6 +10,7 @@ from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.operator import Operator
+from karpy.report.exposition import Exposition
 from karpy.settings import Settings
 from karpy.sim.generic import NODE_CLASS as SIM_NODE_CLASS
 from karpy.sim.world import World
@@ -57,7 +58,9 @@ class Stage:
         self.kube = Intercepted(self.api)
         self.decisions: list[tuple[float, Any]] = []
         self.settings = settings
+        self.metrics = Exposition(self.clock)
         self.operator = self.start()
+        self.metrics.read_from(lambda: self.operator.readings())
         self.world.apply([NODE_CLASS, *(objects or (pool(),))])
         self.run(1)
 
@@ -70,6 +73,7 @@ class Stage:
             settings=self.settings,
             on_decision=lambda now, decision: self.decisions.append((now, decision)),
             log=Silence(),
+            metrics=self.metrics,
         )
         self.world.install(operator)
         return operator
