@@ -16,6 +16,7 @@ from karpy.cloud.provider import CloudProvider
 from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
+from karpy.controllers.cloudcalls import CountedCloud
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.termination import NodeTermination
@@ -27,6 +28,7 @@ from karpy.controllers.nodeoverlay import OverlayStatus
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
@@ -66,10 +68,13 @@ class Operator:
         metrics: Metrics | None = None,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
+        log = log if log is not None else structlog.get_logger("karpy")
         self.settings = settings
         self._spreads_by_default = bool(read_scheduler_config(settings.scheduler_config))
         if settings.packing:
             Packing.named(settings.packing)  # said at the start, not in the first pass
+        if metrics is not None:
+            providers = tuple(CountedCloud(provider, metrics, clock) for provider in providers)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
@@ -82,10 +87,10 @@ class Operator:
             recorder=self.recorder,
             metrics=metrics if metrics is not None else Unmeasured(),
             on_decision=on_decision,
-            log=log if log is not None else structlog.get_logger("karpy"),
+            log=log,
         )
         self.readings = Readings(shared)
-        self.controllers: tuple[Controller, ...] = (
+        controllers: tuple[Controller, ...] = (
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
@@ -99,6 +104,7 @@ class Operator:
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
             *self.readings.controllers,
         )
+        self.controllers: tuple[Controller, ...] = tuple(InTurn(controller, log) for controller in controllers)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
