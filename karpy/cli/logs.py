@@ -18,6 +18,8 @@ __all__ = ["LEVELS", "json_logger", "stderr_logger"]
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "error": logging.ERROR}
 """What may be asked for, and how structlog counts it."""
 
+_OBJECTS = frozenset({"Node", "NodeClaim", "NodePool", "Pod"})
+
 Line = MutableMapping[str, Any]
 
 
@@ -44,13 +46,28 @@ def json_logger(stream: TextIO, level: str = "info", *, clock: Clock | None = No
     def headed(_logger: Any, said: str, line: Line) -> Line:
         now = dt.datetime.fromtimestamp(time.now(), dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         head = {"level": said.upper(), "time": now, "logger": "controller", "message": line["event"]}
-        return {**head, **{key: value for key, value in line.items() if key != "event"}}
+        return {**head, **_keyed(line)}
 
     return structlog.wrap_logger(
         structlog.WriteLogger(stream),
         processors=[TurnKeys(), headed, structlog.processors.JSONRenderer()],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
     )
+
+
+def _keyed(line: Line) -> dict[str, Any]:
+    """What controllers say with Python's names, by Karpenter's keys: with dashes, and objects as name and namespace."""
+    said = {key.replace("_", "-"): value for key, value in line.items() if key != "event"}
+    return {
+        key: _named(value) if key in _OBJECTS else value for key, value in said.items() if key not in _OBJECTS or value
+    }
+
+
+def _named(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    namespace, _, name = value.rpartition("/")
+    return {"name": name, "namespace": namespace} if namespace else {"name": name}
 
 
 def _by_name(_logger: Any, _level: str, line: Line) -> Line:
