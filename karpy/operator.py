@@ -18,6 +18,7 @@ from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.cloudcalls import CountedCloud
 from karpy.controllers.disruption import Disruption
+from karpy.controllers.interruption import Interruption
 from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
@@ -99,6 +100,7 @@ class Operator:
             NodeClaimLifecycle(shared),
             PodEvents(shared),
             GarbageCollection(shared),
+            Interruption(shared),
             NodeTermination(shared),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from karpy.clock import Clock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
+from karpy.cloud.notices import GivingNotice
 from karpy.cloud.provider import (
     CloudProvider,
     Defaulting,
@@ -15,7 +16,6 @@ from karpy.cloud.provider import (
     RawNodeClass,
     RefusingVolumes,
 )
-from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.controllers.turns import acting
 from karpy.errors import InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady, ProviderError
 from karpy.labels import LabelSpec
@@ -23,11 +23,14 @@ from karpy.metrics import CLOUDPROVIDER_DURATION, CLOUDPROVIDER_ERRORS, Metrics
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
-from karpy.requirements import Requirements
 
-__all__ = ["CountedCloud"]
+__all__ = ["OPTIONAL", "CountedCloud"]
 
 T = TypeVar("T")
+
+
+OPTIONAL = (Defaulting, GivingNotice, RefusingVolumes)
+"""What a provider may offer beside the contract. It is passed on as it is."""
 
 
 class CountedCloud:
@@ -37,6 +40,8 @@ class CountedCloud:
         self._provider = provider
         self._metrics = metrics
         self._clock = clock
+        for name in _offered(provider):
+            setattr(self, name, _passed_on(provider, name))
 
     @property
     def name(self) -> str:
@@ -71,17 +76,6 @@ class CountedCloud:
     def resolve(self, node_class: RawNodeClass) -> NodeClassStatus:
         return self._provider.resolve(node_class)
 
-    def default_requirements(self, pool: NodePool) -> Requirements:
-        """See `karpy.cloud.provider.Defaulting`: nothing, unless the provider adds something."""
-        provider: object = self._provider
-        return provider.default_requirements(pool) if isinstance(provider, Defaulting) else Requirements()
-
-    @property
-    def unsupported_volumes(self) -> UnsupportedVolumes:
-        """See `karpy.cloud.provider.RefusingVolumes`: none, unless the provider names some."""
-        provider: object = self._provider
-        return provider.unsupported_volumes if isinstance(provider, RefusingVolumes) else UnsupportedVolumes()
-
     def _call(self, method: str, call: Callable[[], T]) -> T:
         labels = {"controller": acting(), "method": method, "provider": self._provider.name}
         start = self._clock.now()
@@ -92,6 +86,18 @@ class CountedCloud:
             raise
         finally:
             self._metrics.observe(CLOUDPROVIDER_DURATION, max(self._clock.now() - start, 0.0), **labels)
+
+
+def _offered(provider: object) -> Iterator[str]:
+    """The names of what it offers beside the contract."""
+    for protocol in OPTIONAL:
+        if isinstance(provider, protocol):
+            yield from (name for name in vars(protocol) if not name.startswith("_"))
+
+
+def _passed_on(provider: object, name: str) -> Any:
+    found = getattr(provider, name)
+    return (lambda *given, **named: getattr(provider, name)(*given, **named)) if callable(found) else found
 
 
 def _label(error: ProviderError) -> str:

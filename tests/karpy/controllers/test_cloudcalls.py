@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from typing import Any
 
 import pytest
 
-from karpy.cloud import provider as contract
-from karpy.controllers.cloudcalls import CountedCloud
+from karpy import cloud
+from karpy.cloud.notices import GivingNotice
+from karpy.cloud.provider import CloudProvider
+from karpy.controllers.cloudcalls import OPTIONAL, CountedCloud
 from karpy.errors import CreateFailed, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady, Throttled
 from karpy.metrics import CLOUDPROVIDER_DURATION, CLOUDPROVIDER_ERRORS
 from karpy.report.exposition import Exposition
@@ -43,8 +47,8 @@ def labels(**more: str) -> dict[str, str]:
 
 
 def test_calls_are_timed(shown: Exposition, clock: FakeClock) -> None:
-    cloud: Any = Cloud(clock)
-    CountedCloud(cloud, shown, clock).delete("i-1")
+    acme: Any = Cloud(clock)
+    CountedCloud(acme, shown, clock).delete("i-1")
     assert shown.value(CLOUDPROVIDER_DURATION, "_count", **labels()) == 1
     assert shown.value(CLOUDPROVIDER_DURATION, "_sum", **labels()) == pytest.approx(0.3)
 
@@ -62,10 +66,10 @@ def test_calls_are_timed(shown: Exposition, clock: FakeClock) -> None:
 def test_failures_are_counted_by_what_they_mean(
     shown: Exposition, clock: FakeClock, error: Exception, name: str
 ) -> None:
-    cloud: Any = Cloud(clock)
-    cloud.error = error
+    acme: Any = Cloud(clock)
+    acme.error = error
     with pytest.raises(type(error)):
-        CountedCloud(cloud, shown, clock).delete("i-1")
+        CountedCloud(acme, shown, clock).delete("i-1")
     assert shown.value(CLOUDPROVIDER_ERRORS, **labels(error=name)) == 1
     assert shown.value(CLOUDPROVIDER_DURATION, "_count", **labels()) == 1
 
@@ -78,8 +82,19 @@ def test_it_is_told_who_called() -> None:
 
 
 def test_whatever_a_provider_may_offer_it_offers_still(clock: FakeClock) -> None:
-    protocols = [each for name in contract.__all__ if getattr(each := getattr(contract, name), "_is_protocol", False)]
-    assert contract.CloudProvider in protocols
-    counted = CountedCloud(SimCloud((GenericModel(),), clock, 0), Exposition(clock), clock)
-    for protocol in protocols:
-        assert isinstance(counted, protocol), protocol
+    offered = SimCloud((GenericModel(),), clock, 0)
+    counted = CountedCloud(offered, Exposition(clock), clock)
+    assert [isinstance(counted, each) for each in OPTIONAL] == [isinstance(offered, each) for each in OPTIONAL]
+    assert isinstance(counted, GivingNotice)
+    assert counted.messages() == offered.messages()
+
+
+def test_every_protocol_that_a_provider_may_offer_is_known_here() -> None:
+    modules = [importlib.import_module(f"karpy.cloud.{each.name}") for each in pkgutil.iter_modules(cloud.__path__)]
+    protocols = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if getattr(value, "_is_runtime_protocol", False) and value.__module__ == module.__name__
+    }
+    assert protocols == {CloudProvider, *OPTIONAL}
