@@ -6,24 +6,20 @@ and everything is decided by it. So it is compared with the API server now and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from karpy.controllers.base import DONE, Request, Result, Source, singleton
+from karpy.controllers.base import Request, Result, Source
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
+from karpy.gauges import CLUSTER_STATE_SYNCED, CLUSTER_STATE_UNSYNCED_TIME
 from karpy.kube.client import ObjectList
-from karpy.metrics import (
-    CLUSTER_STATE_NODE_COUNT,
-    CLUSTER_STATE_REPAIRS,
-    CLUSTER_STATE_SYNCED,
-    CLUSTER_STATE_UNSYNCED_TIME,
-)
+from karpy.metrics import CLUSTER_STATE_REPAIRS, Reading
 from karpy.objects.kinds import NODE, NODE_CLAIM, Kind
 from karpy.objects.lists import key_of
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.state.audit import missed, suspects
 
-__all__ = ["MachineCount", "StateSync"]
+__all__ = ["StateSync"]
 
 _WATCHED = (NODE_CLAIM, NODE)
 """What machines are made of: there are few of them, and each that is missing, or does not exist, costs money."""
@@ -51,11 +47,17 @@ class StateSync:
     def reconcile(self, _request: Request) -> Result:
         if not self._shared.state.is_synced:
             return self._wait()
-        self._tell(0.0)
+        self._unsynced_since = None
         if self._is_fresh:
             self._is_fresh = False
             return Result(_COMPARE_EVERY_S)
         return self._compare()
+
+    def readings(self, now: float) -> Iterator[Reading]:
+        """Whether it is synced, and for how long it has not been."""
+        is_synced, since = self._shared.state.is_synced, self._unsynced_since
+        yield Reading(CLUSTER_STATE_SYNCED, float(is_synced))
+        yield Reading(CLUSTER_STATE_UNSYNCED_TIME, 0.0 if is_synced or since is None else max(now - since, 0.0))
 
     # Until it is synced
 
@@ -64,7 +66,6 @@ class StateSync:
         if self._unsynced_since is None or now < self._unsynced_since:  # a clock may jump back
             self._unsynced_since = self._complained_at = now
         unsynced_s = now - self._unsynced_since
-        self._tell(unsynced_s)
         if unsynced_s >= _COMPLAIN_AFTER_S and not 0 <= now - self._complained_at < _COMPLAIN_EVERY_S:
             self._complained_at = now
             self._complain(unsynced_s)
@@ -94,12 +95,6 @@ class StateSync:
             state.apply(WatchEvent(EventType.ADDED, kind, obj))
         state.retain(kind, {key_of(obj) for obj in objects})
         return ""
-
-    def _tell(self, unsynced_s: float) -> None:
-        state, metrics = self._shared.state, self._shared.metrics
-        metrics.set(CLUSTER_STATE_SYNCED, float(state.is_synced))
-        metrics.set(CLUSTER_STATE_UNSYNCED_TIME, unsynced_s)
-        metrics.set(CLUSTER_STATE_NODE_COUNT, float(state.machine_count))
 
     # From then on
 
@@ -132,24 +127,3 @@ class StateSync:
             shared.state.apply(WatchEvent(type_, kind, obj))
         shared.log.error("repaired cluster state, events were lost", kind=kind.resource, names=list(lost))
         shared.metrics.add(CLUSTER_STATE_REPAIRS, len(lost), kind=kind.kind)
-
-
-class MachineCount:
-    """How many machines there are, told whenever one comes or goes."""
-
-    name = "state.metrics"
-
-    def __init__(self, shared: Shared) -> None:
-        self._shared = shared
-
-    @property
-    def sources(self) -> Sequence[Source]:
-        return tuple(Source(kind, _when_it_comes_or_goes) for kind in _WATCHED)
-
-    def reconcile(self, _request: Request) -> Result:
-        self._shared.metrics.set(CLUSTER_STATE_NODE_COUNT, float(self._shared.state.machine_count))
-        return DONE
-
-
-def _when_it_comes_or_goes(event: WatchEvent) -> Sequence[Request]:
-    return singleton(event) if event.type is not EventType.MODIFIED else ()

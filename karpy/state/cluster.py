@@ -256,12 +256,6 @@ class ClusterState:
         """Whether every kind that is expected was listed. Once that is so, it stays so: what happens later is told."""
         return not self._awaited
 
-    @property
-    def machine_count(self) -> int:
-        """How many machines there are: nodes, and claims whose node has not joined."""
-        with self._lock:
-            return self._machines.count
-
     def versions(self, kind: Kind) -> Mapping[str, str]:
         """The resource version of each node, or of each claim, as far as the state has come."""
         with self._lock:
@@ -279,9 +273,18 @@ class ClusterState:
     def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
         return self._machines.claim_by_provider_id(provider_id)
 
+    @property
+    def has_claims(self) -> bool:
+        return self._machines.has_claims
+
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that joined for this claim."""
         return self._machines.node_by_provider_id(claim.provider_id)
+
+    def nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
+        """All nodes that carry the claim's provider id, by name: there should be one at most."""
+        with self._lock:
+            return self._machines.nodes_by_provider_id(claim.provider_id)
 
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that this node joined for."""
@@ -299,6 +302,11 @@ class ClusterState:
         """The capacity of the pool's machines that are not leaving, without taking a whole snapshot."""
         with self._lock:
             return self._machines.held(pool)
+
+    def pods(self) -> tuple[Pod, ...]:
+        """All pods, whatever has become of them."""
+        with self._lock:
+            return tuple(self._pods.values())
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""

@@ -90,6 +90,10 @@ class Machines:
         """This claim ended, as the watch told: earlier versions of it must not come back."""
         self._graves.add(claim)
 
+    @property
+    def has_claims(self) -> bool:
+        return bool(self._claims)
+
     def claims_beside(self, names: AbstractSet[str]) -> list[str]:
         """The claims that are not among these."""
         return [name for name in self._claims if name not in names]
@@ -151,14 +155,12 @@ class Machines:
     def node_by_provider_id(self, provider_id: str) -> Node | None:
         return self._nodes.get(self._node_names.first(provider_id))
 
+    def nodes_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
+        return tuple(self._nodes[name] for name in sorted(self._node_names.all(provider_id)))
+
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods that take room on this node."""
         return tuple(self._pods_on.get(node_name, {}).values())
-
-    @property
-    def count(self) -> int:
-        self._settle()
-        return len(self._views)
 
     def versions(self, kind: Kind) -> Mapping[str, str]:
         """The resource versions of nodes, or of claims, by name."""

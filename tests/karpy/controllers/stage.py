@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from karpy.clock import Clock
 from karpy.errors import KubeError
+from karpy.metrics import Metric
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.operator import Operator
+from karpy.report.exposition import Exposition
 from karpy.settings import Settings
 from karpy.sim.generic import NODE_CLASS as SIM_NODE_CLASS
 from karpy.sim.world import World
@@ -28,6 +31,52 @@ class Silence:
         """Nothing."""
 
     error = warning = debug = info
+
+
+class Notes:
+    """A logger that keeps what it is told: level, message and the rest of each line."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    def bind(self, **_: Any) -> Notes:
+        return self
+
+    def debug(self, message: str, **keys: Any) -> None:
+        self.lines.append(("debug", message, keys))
+
+    def info(self, message: str, **keys: Any) -> None:
+        self.lines.append(("info", message, keys))
+
+    def warning(self, message: str, **keys: Any) -> None:
+        self.lines.append(("warning", message, keys))
+
+    def error(self, message: str, **keys: Any) -> None:
+        self.lines.append(("error", message, keys))
+
+    def said(self, message: str) -> list[dict[str, Any]]:
+        """The keys beside this message, each time that it was logged."""
+        return [keys for _level, text, keys in self.lines if text == message]
+
+
+class Tally(Exposition):
+    """Metrics that can be scraped, and that remember everything they were told, in order."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self._told: list[tuple[Metric, float, dict[str, str]]] = []
+
+    def add(self, metric: Metric, amount: float = 1.0, /, **labels: str) -> None:
+        self._told.append((metric, amount, labels))
+        super().add(metric, amount, **labels)
+
+    def observe(self, metric: Metric, value: float, /, **labels: str) -> None:
+        self._told.append((metric, value, labels))
+        super().observe(metric, value, **labels)
+
+    def told(self, metric: Metric) -> list[tuple[float, dict[str, str]]]:
+        """Amount and labels, each time."""
+        return [(amount, labels) for each, amount, labels in self._told if each is metric]
 
 
 class Intercepted:
@@ -56,8 +105,10 @@ class Stage:
         self.api, self.cloud, self.clock = self.world.api, self.world.cloud, self.world.clock
         self.kube = Intercepted(self.api)
         self.decisions: list[tuple[float, Any]] = []
+        self.log, self.metrics = Notes(), Tally(self.clock)
         self.settings = settings
         self.operator = self.start()
+        self.metrics.read_from(lambda: self.operator.readings())
         self.world.apply([NODE_CLASS, *(objects or (pool(),))])
         self.run(1)
 
@@ -69,7 +120,8 @@ class Stage:
             clock=self.clock,
             settings=self.settings,
             on_decision=lambda now, decision: self.decisions.append((now, decision)),
-            log=Silence(),
+            log=self.log,
+            metrics=self.metrics,
         )
         self.world.install(operator)
         return operator

@@ -340,7 +340,7 @@ def test_it_is_synced_when_every_kind_that_is_expected_was_listed() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (state.is_synced, state.machine_count) == (True, 201)
+    assert (state.is_synced, len(state.snapshot().nodes)) == (True, 201)
     assert seen == sorted(seen)  # once synced, it stays so
 
 
