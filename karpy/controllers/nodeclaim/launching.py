@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from karpy import labels
 from karpy.cloud.instancetype import InstanceType, allocatable_groups
 from karpy.cloud.provider import CloudProvider, Instance
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.errors import CreateFailed, InsufficientCapacity, KubeError, NodeClassNotReady, ProviderError
 from karpy.lifecycle.launch import choices
@@ -27,9 +28,15 @@ class Launching:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._health = PoolHealth(shared)
 
     def launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
         shared = self._shared
+        leaving = self._what_leaves(claim)
+        if leaving:
+            shared.log.info("nodeclaim is not launched any more", NodeClaim=claim.name, reason=leaving)
+            shared.delete_claim(claim)
+            return
         try:
             instance = self._create(claim, provider)
         except (InsufficientCapacity, NodeClassNotReady) as error:
@@ -37,6 +44,8 @@ class Launching:
             message = f"NodeClaim {claim.name} event: {error}"
             shared.recorder.warning(NODE_CLAIM, claim.metadata, reason, message)
             shared.log.error("failed launching nodeclaim", NodeClaim=claim.name, error=str(error))
+            if isinstance(error, InsufficientCapacity):
+                self._health.lacks_capacity(claim.pool, str(error))
             self._shared.delete_claim(claim)
             return
         except ProviderError as error:
@@ -52,6 +61,7 @@ class Launching:
             if error.not_found:  # the claim went meanwhile, and nothing else would ever end its instance
                 provider.delete(instance.provider_id)
             raise
+        self._health.launched(claim)
         fresh = NodeClaim.from_dict(raw)
         self._shared.set_condition(
             fresh,
@@ -70,6 +80,15 @@ class Launching:
             capacity_type=merged.get(labels.CAPACITY_TYPE),
             allocatable=instance.allocatable.to_dict(),
         )
+
+    def _what_leaves(self, claim: NodeClaim) -> str:
+        """Nothing is launched from what is being deleted, nor for a pool that is gone. Somebody wants that, so it is no failure."""
+        pool, node_class = self._shared.state.pool(claim.pool), self._shared.state.node_class(claim.node_class)
+        if claim.pool and (pool is None or pool.metadata.is_deleting):
+            return f"nodepool {claim.pool} is {'gone' if pool is None else 'being deleted'}"
+        if node_class is not None and node_class["metadata"].get("deletionTimestamp"):
+            return f"node class {claim.node_class.kind}/{claim.node_class.name} is being deleted"
+        return ""
 
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         shared = self._shared

@@ -9,6 +9,7 @@ from karpy.cloud.provider import CloudProvider
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.nodeclaim.launching import Launching
 from karpy.controllers.nodeclaim.releasing import Releasing
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.lifecycle.nodeclaim import next_step
 from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Wait
@@ -29,6 +30,7 @@ class NodeClaimLifecycle:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._health = PoolHealth(shared)
         self._launching = Launching(shared)
         self._releasing = Releasing(shared)
 
@@ -63,6 +65,7 @@ class NodeClaimLifecycle:
                 self._launching.launch(claim, provider)
             case Register(node_patch) if node is not None:
                 shared.kube.patch(NODE, node.name, node_patch)
+                self._health.joined(claim)
                 self._shared.set_condition(claim, Condition(REGISTERED, "True", REGISTERED, ""), nodeName=node.name)
                 shared.log.info("registered nodeclaim", NodeClaim=claim.name, Node=node.name)
             case Initialize(node_patch) if node is not None:
@@ -75,6 +78,7 @@ class NodeClaimLifecycle:
                 return Result(retry)
             case GiveUp(reason, message):
                 shared.log.error(message, NodeClaim=claim.name, reason=reason)
+                self._health.gave_up(claim)
                 self._shared.delete_claim(claim)
             case Settled(consolidatable, retry):
                 self._settle(claim, consolidatable=consolidatable)

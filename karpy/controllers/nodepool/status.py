@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from karpy import labels
-from karpy.cloud.provider import CloudProvider
+from karpy.cloud.provider import CloudProvider, RawNodeClass
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.nodepool.writing import write_conditions
 from karpy.controllers.shared import Shared, conditions_patch
-from karpy.errors import ProviderError
-from karpy.lifecycle.conditions import with_condition
+from karpy.errors import InvalidObject, ProviderError
+from karpy.lifecycle.conditions import observing, with_condition
+from karpy.lifecycle.health import AWAITED, REGISTRATION_HEALTHY, current_health
+from karpy.lifecycle.resting import after_rest, allowed_by, patience_with, rests_for
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
-from karpy.objects.meta import Condition, ObjectMeta, decode, readable_conditions
-from karpy.objects.nodepool import NodePool
+from karpy.objects.meta import Condition, ObjectMeta, decode, find_condition, readable_conditions, set_condition
+from karpy.objects.nodepool import RESTING, NodePool
 from karpy.objects.poolrules import pool_problems
 from karpy.objects.watchevent import WatchEvent
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
@@ -25,6 +28,7 @@ VALIDATION_SUCCEEDED = "ValidationSucceeded"
 VALIDATION_FAILED = "NodePoolValidationFailed"
 NODE_CLASS_READY = "NodeClassReady"
 _ROOT = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
+_OURS = (*_ROOT, "Ready", REGISTRATION_HEALTHY, RESTING)
 _ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
 _RECHECK_S = 60.0
 _COUNT_EVERY_S = 5.0
@@ -64,27 +68,52 @@ class PoolStatus:
 
     def _report(self, pool: NodePool, provider: CloudProvider | None) -> Result:
         """Conditions at once; counters, which every claim moves, at most every few seconds."""
-        now = self._shared.clock.now()
-        ready = self._node_class_ready(pool, provider)
-        valid = self._validate(pool)
-        conditions = with_condition(pool.conditions, valid, _ROOT, now=now)
-        conditions = with_condition(conditions, ready, _ROOT, now=now)
+        now, node_class = self._shared.clock.now(), self._shared.state.node_class(pool.node_class)
+        conditions = with_condition(pool.conditions, self._validate(pool), _ROOT, now=now)
+        conditions = with_condition(conditions, self._node_class_ready(pool, provider), _ROOT, now=now)
+        fields: dict[str, Any] = {}
+        if node_class is not None:
+            generation = int(node_class["metadata"].get("generation") or 0)
+            conditions = self._with_health(pool, conditions, generation)
+            if self._kind == NODE_POOL and pool.class_generation != generation:
+                fields["nodeClassObservedGeneration"] = generation
+        rest = self._rest_of(pool, conditions)
+        if rest is not None and rest <= 0:
+            resting = find_condition(conditions, RESTING)
+            assert resting is not None, "what rests has the condition"
+            conditions, rest = set_condition(conditions, after_rest(resting), now=now), None
+        conditions = observing(conditions, _OURS, pool.metadata.generation)
         wait = self._counted.get(pool.name, -_COUNT_EVERY_S) + _COUNT_EVERY_S - now
-        if conditions == pool.conditions and wait > 0:
-            return Result(wait)
-        counters = self._count(pool)
-        self._counted[pool.name] = now
-        if conditions != pool.conditions or counters != {name: pool.counters[name] for name in counters}:
-            patch = conditions_patch(pool.metadata.resource_version, conditions, **counters)
-            self._shared.kube.patch(self._kind, pool.name, patch, subresource="status")
-        if ready.is_true:
-            return DONE
-        told = f"{NODE_CLASS_READY}: {ready.reason}: {ready.message}"
-        self._shared.recorder.warning(self._kind, pool.metadata, NODE_CLASS_READY, told)
-        return Result(_RECHECK_S)
+        if wait <= 0:
+            counters = self._count(pool)
+            self._counted[pool.name] = now
+            if counters != {name: pool.counters[name] for name in counters}:
+                fields |= counters
+        write_conditions(self._shared, pool, conditions, **fields)
+        again = (rest, wait if wait > 0 else None, _RECHECK_S if _is_its_own_class(pool) else None)
+        return Result(min((each for each in again if each is not None), default=None))
+
+    def _with_health(
+        self, pool: NodePool, conditions: tuple[Condition, ...], class_generation: int
+    ) -> tuple[Condition, ...]:
+        """A pool that was changed, or whose node class was, begins anew: nothing is known of it, and it does not rest."""
+        if current_health(pool, class_generation) is not None:
+            return conditions
+        begun = set_condition(conditions, AWAITED, now=self._shared.clock.now())
+        return tuple(each for each in begun if each.type != RESTING)
+
+    def _rest_of(self, pool: NodePool, conditions: tuple[Condition, ...]) -> float | None:
+        """Seconds until the pool's rest is over; None where it does not rest."""
+        resting = find_condition(conditions, RESTING)
+        patience = patience_with(pool, self._shared.settings, (resting.reason if resting is not None else None) or "")
+        return rests_for(resting, patience, now=self._shared.clock.now())
 
     def _validate(self, pool: NodePool) -> Condition:
         """Whether the pool asks for nothing that a pool may not ask for; what it does wrong is told in an event too."""
+        try:
+            allowed_by(pool)
+        except InvalidObject as error:
+            self._shared.recorder.warning(self._kind, pool.metadata, "InvalidAnnotation", str(error))
         problems = pool_problems(pool, self._shared.clouds.labels)
         if not problems:
             return Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")
@@ -104,19 +133,29 @@ class PoolStatus:
         return counters
 
     def _node_class_ready(self, pool: NodePool, provider: CloudProvider | None) -> Condition:
+        """What the node class says of itself. A Provisioner that is its own node class says nothing, so the cloud is asked."""
         raw = self._shared.state.node_class(pool.node_class)
         if raw is None or provider is None:
-            ref = pool.node_class
-            message = f"NodeClass not found on cluster ({ref.kind or 'NodeClass'}={ref.name})"
-            return Condition(NODE_CLASS_READY, "False", "NodeClassNotFound", message)
-        if raw["metadata"].get("deletionTimestamp") and self._kind != PROVISIONER:
+            return Condition(NODE_CLASS_READY, "False", "NodeClassNotFound", "NodeClass not found on cluster")
+        if _is_its_own_class(pool):
+            return self._found_by(raw, provider)
+        if raw["metadata"].get("deletionTimestamp"):
             return Condition(NODE_CLASS_READY, "False", "NodeClassTerminating", "NodeClass is Terminating")
+        ready = find_condition(readable_conditions((raw.get("status") or {}).get("conditions")), "Ready")
+        if ready is None or ready.status not in ("True", "False"):
+            message = "Node Class Readiness Unknown"
+            return Condition(NODE_CLASS_READY, "False", "NodeClassReadinessUnknown", message)
+        if ready.is_true:
+            return Condition(NODE_CLASS_READY, "True", NODE_CLASS_READY, "")
+        return Condition(NODE_CLASS_READY, "False", ready.reason or "NodeClassNotReady", ready.message or "")
+
+    def _found_by(self, raw: RawNodeClass, provider: CloudProvider) -> Condition:
         try:
             status = provider.resolve(raw)
         except ProviderError as error:
             if error.retryable:
                 raise  # what was known stays; the loop tries again
-            return Condition(NODE_CLASS_READY, "Unknown", "NodeClassReadinessUnknown", str(error))
+            return Condition(NODE_CLASS_READY, "False", "NodeClassReadinessUnknown", str(error))
         if status.ready:
             return Condition(NODE_CLASS_READY, "True", NODE_CLASS_READY, "")
         return Condition(NODE_CLASS_READY, "False", status.reason or "NodeClassNotReady", status.message)
@@ -133,6 +172,10 @@ class PoolStatus:
             patch = conditions_patch(meta.resource_version, conditions)
             shared.kube.patch(self._kind, meta.name, patch, subresource="status")
         shared.recorder.warning(self._kind, meta, VALIDATION_FAILED, message)
+
+
+def _is_its_own_class(pool: NodePool) -> bool:
+    return pool.node_class.kind == PROVISIONER.kind
 
 
 def _pool_of_claim(event: WatchEvent) -> tuple[Request, ...]:
