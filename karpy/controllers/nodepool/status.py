@@ -144,7 +144,7 @@ class PoolStatus:
         ready = find_condition(readable_conditions((raw.get("status") or {}).get("conditions")), "Ready")
         if ready is None or ready.status not in ("True", "False"):
             message = "Node Class Readiness Unknown"
-            return Condition(NODE_CLASS_READY, "False", "NodeClassReadinessUnknown", message)
+            return Condition(NODE_CLASS_READY, "Unknown", "NodeClassReadinessUnknown", message)
         if ready.is_true:
             return Condition(NODE_CLASS_READY, "True", NODE_CLASS_READY, "")
         return Condition(NODE_CLASS_READY, "False", ready.reason or "NodeClassNotReady", ready.message or "")
@@ -155,7 +155,7 @@ class PoolStatus:
         except ProviderError as error:
             if error.retryable:
                 raise  # what was known stays; the loop tries again
-            return Condition(NODE_CLASS_READY, "False", "NodeClassReadinessUnknown", str(error))
+            return Condition(NODE_CLASS_READY, "Unknown", "NodeClassReadinessUnknown", str(error))
         if status.ready:
             return Condition(NODE_CLASS_READY, "True", NODE_CLASS_READY, "")
         return Condition(NODE_CLASS_READY, "False", status.reason or "NodeClassNotReady", status.message)
