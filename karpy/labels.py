@@ -53,9 +53,6 @@ TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
 NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 
-REGISTRATION_FAILURES_ALLOWED: Final = "karpy.dev/registration-failures-allowed"
-"""On a pool: after so many nodes in a row that did not join it rests; 0: it never does."""
-
 DISRUPTED_TAINT: Final = "karpenter.sh/disrupted"
 UNREGISTERED_TAINT: Final = "karpenter.sh/unregistered"
 

@@ -10,9 +10,9 @@ import re
 
 import attrs
 
-from karpy import labels
 from karpy.clock import format_time
-from karpy.errors import InvalidObject, shown
+from karpy.errors import InvalidObject
+from karpy.objects.endurance import registration_failures_allowed
 from karpy.objects.meta import Condition
 from karpy.objects.nodepool import RESTING, NodePool
 from karpy.settings import Settings
@@ -22,7 +22,6 @@ __all__ = [
     "Patience",
     "after_failure",
     "after_rest",
-    "allowed_by",
     "is_trying",
     "patience_with",
     "rests_for",
@@ -58,27 +57,12 @@ class Patience:
 _FOR_CAPACITY = Patience(1, 30.0, 600.0)
 
 
-def allowed_by(pool: NodePool) -> int | None:
-    """How many failures in a row the pool's annotation allows; None where it leaves that to the settings.
-
-    Raises:
-        InvalidObject: it is no such number.
-    """
-    text = (pool.metadata.annotations or {}).get(labels.REGISTRATION_FAILURES_ALLOWED)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        path = f"metadata.annotations[{labels.REGISTRATION_FAILURES_ALLOWED}]"
-        raise InvalidObject(f"found {shown(text)}", path=path, accepted="a whole number; 0: the pool never rests")
-    return int(text)
-
-
 def patience_with(pool: NodePool, settings: Settings, reason: str) -> Patience:
     """How much is taken from a pool whose machines fail for this reason. An annotation that cannot be read counts as none."""
     if reason == CAPACITY:
         return _FOR_CAPACITY
     try:
-        allowed = allowed_by(pool)
+        allowed = registration_failures_allowed(pool.metadata.annotations or {})
     except InvalidObject:
         allowed = None
     if allowed is None:

@@ -250,6 +250,11 @@ class ClusterState:
         """The node that joined for this claim."""
         return self._machines.node_by_provider_id(claim.provider_id)
 
+    def nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
+        """All nodes that carry the claim's provider id, by name: there should be one at most."""
+        with self._lock:
+            return self._machines.nodes_by_provider_id(claim.provider_id)
+
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that this node joined for."""
         return self._machines.claim_by_provider_id(node.spec.provider_id)

@@ -139,6 +139,9 @@ class Machines:
     def node_by_provider_id(self, provider_id: str) -> Node | None:
         return self._nodes.get(self._node_names.first(provider_id))
 
+    def nodes_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
+        return tuple(self._nodes[name] for name in sorted(self._node_names.all(provider_id)))
+
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods that take room on this node."""
         return tuple(self._pods_on.get(node_name, {}).values())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from karpy.controllers.nodepool.writing import write_conditions
 from karpy.controllers.shared import Shared
-from karpy.lifecycle.conditions import AWAITING, observing
+from karpy.lifecycle.conditions import AWAITING
 from karpy.lifecycle.health import (
     REGISTRATION_FAILED,
     REGISTRATION_FAILED_MESSAGE,
-    REGISTRATION_HEALTHY,
     History,
     current_health,
 )
@@ -40,7 +41,7 @@ class PoolHealth:
             resting = find_condition(pool.conditions, RESTING)
             is_over = resting is not None and resting.reason != CAPACITY
             known = _without(pool.conditions, RESTING) if is_over else pool.conditions
-            return self._with_health(known, history, REGISTRATION_FAILED, REGISTRATION_FAILED_MESSAGE)
+            return self._with_health(pool, known, history, REGISTRATION_FAILED, REGISTRATION_FAILED_MESSAGE)
 
         self._note(claim, change, joined=True)
 
@@ -53,7 +54,7 @@ class PoolHealth:
         began = launched.since if launched is not None else claim.metadata.created
 
         def change(pool: NodePool, history: History) -> _Conditions:
-            known = self._with_health(pool.conditions, history, reason, message)
+            known = self._with_health(pool, pool.conditions, history, reason, message)
             return self._with_failure(pool, known, reason, message, began)
 
         self._note(claim, change, joined=False)
@@ -62,14 +63,14 @@ class PoolHealth:
         """The cloud has no machine for this pool. Where pods ask for machines they ask for others then; a static pool waits."""
         pool, now = self._shared.state.pool(name), self._shared.clock.now()
         if pool is not None and pool.is_static:
-            self._write(pool, self._with_failure(pool, pool.conditions, CAPACITY, message, now))
+            write_conditions(self._shared, pool, self._with_failure(pool, pool.conditions, CAPACITY, message, now))
 
     def launched(self, claim: NodeClaim) -> None:
         """The cloud had a machine for it. Those that were ordered before the pool went to rest say nothing of what comes after."""
         pool = self._shared.state.pool(claim.pool)
         resting = find_condition(pool.conditions, RESTING) if pool is not None else None
         if pool is not None and is_trying(resting) and resting is not None and resting.reason == CAPACITY:
-            self._write(pool, _without(pool.conditions, RESTING))
+            write_conditions(self._shared, pool, _without(pool.conditions, RESTING))
 
     def _note(self, claim: NodeClaim, change: Callable[[NodePool, History], _Conditions], *, joined: bool) -> None:
         """Work out what the pool says with this machine counted in, write it, and only then remember the machine."""
@@ -82,26 +83,29 @@ class PoolHealth:
         if was != now_is:
             history = History.of(current_health(pool, self._class_generation(pool)))
         history = history.after(joined=joined)
-        self._write(pool, change(pool, history))
+        write_conditions(self._shared, pool, change(pool, history))
         self._histories[pool.name] = (now_is, history)
 
     def _class_generation(self, pool: NodePool) -> int:
         raw = self._shared.state.node_class(pool.node_class)
         return 0 if raw is None else int(raw["metadata"].get("generation") or 0)
 
-    def _with_health(self, known: Sequence[Condition], history: History, reason: str, message: str) -> _Conditions:
-        return set_condition(known, history.condition(reason, message), now=self._shared.clock.now())
+    def _with_health(
+        self, pool: NodePool, known: Sequence[Condition], history: History, reason: str, message: str
+    ) -> _Conditions:
+        return set_condition(known, _of(pool, history.condition(reason, message)), now=self._shared.clock.now())
 
     def _with_failure(self, pool: NodePool, known: _Conditions, reason: str, message: str, began: float) -> _Conditions:
         now, patience = self._shared.clock.now(), patience_with(pool, self._shared.settings, reason)
         found = after_failure(
             find_condition(known, RESTING), patience, reason=reason, why=message, began=began, now=now
         )
-        return known if found is None else set_condition(known, found, now=now)
+        return known if found is None else set_condition(known, _of(pool, found), now=now)
 
-    def _write(self, pool: NodePool, conditions: _Conditions) -> None:
-        seen = observing(conditions, (REGISTRATION_HEALTHY, RESTING), pool.metadata.generation)
-        write_conditions(self._shared, pool, seen)
+
+def _of(pool: NodePool, condition: Condition) -> Condition:
+    """Said of the pool as it is now."""
+    return msgspec.structs.replace(condition, observed_generation=pool.metadata.generation or None)
 
 
 def _without(conditions: Sequence[Condition], type_: str) -> _Conditions:

@@ -13,7 +13,6 @@ from karpy.lifecycle.static import census, surplus
 from karpy.objects import kinds
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.state.nodeview import NodeView
 
 __all__ = ["StaticDeprovisioning"]
 
@@ -48,20 +47,21 @@ class StaticDeprovisioning:
         if leaving:
             shared.log.info(
                 "deprovisioning nodeclaims to satisfy replica count",
-                NodePool=pool.name,
+                NodePool={"name": pool.name},
                 current=len(found.active),
                 desired=pool.replicas,
-                deprovision_count=len(leaving),
+                **{"deprovision-count": len(leaving)},
             )
         for view in leaving:
             if view.claim is not None:
-                self._delete(pool.name, view, view.claim)
+                self._delete(pool.name, view.claim)
         return DONE
 
-    def _delete(self, pool: str, view: NodeView, claim: NodeClaim) -> None:
+    def _delete(self, pool: str, claim: NodeClaim) -> None:
         """Delete the claim, and know at once that it leaves: the next pass must not choose another in its place."""
         shared = self._shared
-        shared.log.debug("deleting nodeclaim", NodePool=pool, NodeClaim=claim.name, Node=view.name)
+        keys = {"NodePool": pool, "NodeClaim": claim.name}
+        shared.log.debug("deleting nodeclaim", **{key: {"name": name} for key, name in keys.items()})
         shared.state.mark_for_deletion((claim.name,))
         try:
             shared.delete_claim(claim)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.nodeclaim.creating import create_static_claim
 from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
@@ -73,33 +74,24 @@ class StaticProvisioning:
             return
         shared.log.info(
             "provisioning nodeclaims to satisfy replica count",
-            NodePool=pool.name,
+            NodePool={"name": pool.name},
             current=current,
             desired=pool.replicas,
-            provision_count=count,
+            **{"provision-count": count},
         )
+        names = ", ".join(each.name for each in offered[:_SHOWN])
+        names += f" and {len(offered) - _SHOWN} other(s)" if len(offered) > _SHOWN else ""
         for _ in range(count):
-            self._create(pool, raw, offered)
+            self._create(pool, raw, names)
 
-    def _create(self, pool: NodePool, raw: dict[str, object], offered: Sequence[InstanceType]) -> None:
-        """Create one claim, and know of it at once."""
-        shared = self._shared
+    def _create(self, pool: NodePool, raw: Mapping[str, Any], names: str) -> None:
+        """Create one claim. A refusal is told on the pool."""
         try:
-            created = shared.kube.create(kinds.NODE_CLAIM, raw)
+            create_static_claim(self._shared, pool, raw, names)
         except KubeError as error:
             message = f"Failed to create NodeClaim: {error}"
-            shared.recorder.warning(pool.origin, pool.metadata, "FailedCreate", message)
+            self._shared.recorder.warning(pool.origin, pool.metadata, "FailedCreate", message)
             raise
-        shared.state.apply(WatchEvent(EventType.ADDED, kinds.NODE_CLAIM, created))
-        names = [each.name for each in offered[:_SHOWN]]
-        more = f" and {len(offered) - _SHOWN} other(s)" if len(offered) > _SHOWN else ""
-        shared.log.info(
-            "created nodeclaim",
-            NodePool=pool.name,
-            NodeClaim=created["metadata"]["name"],
-            requests=None,
-            instance_types=", ".join(names) + more,
-        )
 
     def _tell_limit(self, pool: NodePool, lacking: Missing, active: int) -> None:
         """Say once that the limit keeps the pool from what it wants."""
@@ -109,6 +101,6 @@ class StaticProvisioning:
             return
         if self._limited.get(pool.name) != lacking:
             self._limited[pool.name] = lacking
-            self._shared.log.info("nodepool node limit reached", NodePool=pool.name)
+            self._shared.log.info("nodepool node limit reached", NodePool={"name": pool.name})
             message = f"The limit of nodes leaves room for {active + lacking.now} of {pool.replicas} replicas"
             self._shared.recorder.warning(pool.origin, pool.metadata, "NodeLimitReached", message)

@@ -10,12 +10,12 @@ from karpy.cloud.provider import CloudProvider, RawNodeClass
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.nodepool.writing import write_conditions
 from karpy.controllers.shared import Shared, conditions_patch
-from karpy.errors import InvalidObject, ProviderError
-from karpy.lifecycle.conditions import observing, with_condition
-from karpy.lifecycle.health import AWAITED, REGISTRATION_HEALTHY, current_health
-from karpy.lifecycle.resting import after_rest, allowed_by, patience_with, rests_for
+from karpy.errors import ProviderError
+from karpy.lifecycle.conditions import with_condition, with_conditions
+from karpy.lifecycle.health import AWAITED, current_health
+from karpy.lifecycle.resting import after_rest, patience_with, rests_for
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
-from karpy.objects.meta import Condition, ObjectMeta, decode, find_condition, readable_conditions, set_condition
+from karpy.objects.meta import Condition, ObjectMeta, decode, find_condition, readable_conditions
 from karpy.objects.nodepool import RESTING, NodePool
 from karpy.objects.poolrules import pool_problems
 from karpy.objects.watchevent import WatchEvent
@@ -28,7 +28,6 @@ VALIDATION_SUCCEEDED = "ValidationSucceeded"
 VALIDATION_FAILED = "NodePoolValidationFailed"
 NODE_CLASS_READY = "NodeClassReady"
 _ROOT = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
-_OURS = (*_ROOT, "Ready", REGISTRATION_HEALTHY, RESTING)
 _ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
 _RECHECK_S = 60.0
 _COUNT_EVERY_S = 5.0
@@ -68,52 +67,48 @@ class PoolStatus:
 
     def _report(self, pool: NodePool, provider: CloudProvider | None) -> Result:
         """Conditions at once; counters, which every claim moves, at most every few seconds."""
-        now, node_class = self._shared.clock.now(), self._shared.state.node_class(pool.node_class)
-        conditions = with_condition(pool.conditions, self._validate(pool), _ROOT, now=now)
-        conditions = with_condition(conditions, self._node_class_ready(pool, provider), _ROOT, now=now)
-        fields: dict[str, Any] = {}
-        if node_class is not None:
-            generation = int(node_class["metadata"].get("generation") or 0)
-            conditions = self._with_health(pool, conditions, generation)
-            if self._kind == NODE_POOL and pool.class_generation != generation:
-                fields["nodeClassObservedGeneration"] = generation
-        rest = self._rest_of(pool, conditions)
-        if rest is not None and rest <= 0:
-            resting = find_condition(conditions, RESTING)
-            assert resting is not None, "what rests has the condition"
-            conditions, rest = set_condition(conditions, after_rest(resting), now=now), None
-        conditions = observing(conditions, _OURS, pool.metadata.generation)
-        wait = self._counted.get(pool.name, -_COUNT_EVERY_S) + _COUNT_EVERY_S - now
-        if wait <= 0:
-            counters = self._count(pool)
-            self._counted[pool.name] = now
-            if counters != {name: pool.counters[name] for name in counters}:
-                fields |= counters
+        now, class_generation = self._shared.clock.now(), self._class_generation(pool)
+        news = [self._validate(pool), self._node_class_ready(pool, provider)]
+        resting = find_condition(pool.conditions, RESTING)
+        if class_generation is not None and current_health(pool, class_generation) is None:
+            news.append(AWAITED)  # it was changed: nothing is known of it as it is now, and so it does not rest
+            resting = None
+        rest = self._rest_of(pool, resting)
+        if resting is not None and rest == 0:
+            news.append(after_rest(resting))
+        known = tuple(each for each in pool.conditions if each.type != RESTING or resting is not None)
+        conditions = with_conditions(known, news, _ROOT, now=now, generation=pool.metadata.generation)
+        uncounted = self._uncounted_s(pool, now)
+        fields = {} if uncounted else self._counters(pool, now)
+        if self._kind == NODE_POOL and class_generation not in (None, pool.class_generation):
+            fields["nodeClassObservedGeneration"] = class_generation
         write_conditions(self._shared, pool, conditions, **fields)
-        again = (rest, wait if wait > 0 else None, _RECHECK_S if _is_its_own_class(pool) else None)
-        return Result(min((each for each in again if each is not None), default=None))
+        again = (rest, uncounted, _RECHECK_S if _is_its_own_class(pool) else 0)
+        return Result(min((each for each in again if each), default=None))
 
-    def _with_health(
-        self, pool: NodePool, conditions: tuple[Condition, ...], class_generation: int
-    ) -> tuple[Condition, ...]:
-        """A pool that was changed, or whose node class was, begins anew: nothing is known of it, and it does not rest."""
-        if current_health(pool, class_generation) is not None:
-            return conditions
-        begun = set_condition(conditions, AWAITED, now=self._shared.clock.now())
-        return tuple(each for each in begun if each.type != RESTING)
+    def _uncounted_s(self, pool: NodePool, now: float) -> float:
+        """Seconds until the pool's machines may be counted again."""
+        return max(self._counted.get(pool.name, -_COUNT_EVERY_S) + _COUNT_EVERY_S - now, 0.0)
 
-    def _rest_of(self, pool: NodePool, conditions: tuple[Condition, ...]) -> float | None:
+    def _counters(self, pool: NodePool, now: float) -> dict[str, Any]:
+        """What is to be written of the pool's counters."""
+        self._counted[pool.name] = now
+        counters = self._count(pool)
+        return {} if counters == {name: pool.counters[name] for name in counters} else counters
+
+    def _class_generation(self, pool: NodePool) -> int | None:
+        raw = self._shared.state.node_class(pool.node_class)
+        return None if raw is None else int(raw["metadata"].get("generation") or 0)
+
+    def _rest_of(self, pool: NodePool, resting: Condition | None) -> float | None:
         """Seconds until the pool's rest is over; None where it does not rest."""
-        resting = find_condition(conditions, RESTING)
-        patience = patience_with(pool, self._shared.settings, (resting.reason if resting is not None else None) or "")
+        if resting is None:
+            return None
+        patience = patience_with(pool, self._shared.settings, resting.reason or "")
         return rests_for(resting, patience, now=self._shared.clock.now())
 
     def _validate(self, pool: NodePool) -> Condition:
         """Whether the pool asks for nothing that a pool may not ask for; what it does wrong is told in an event too."""
-        try:
-            allowed_by(pool)
-        except InvalidObject as error:
-            self._shared.recorder.warning(self._kind, pool.metadata, "InvalidAnnotation", str(error))
         problems = pool_problems(pool, self._shared.clouds.labels)
         if not problems:
             return Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")

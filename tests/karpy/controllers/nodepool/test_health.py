@@ -155,12 +155,12 @@ def test_what_could_not_be_written_is_not_counted_twice() -> None:
     assert health(stage) == HEALTHY
 
 
-def test_an_annotation_that_is_no_number_is_told() -> None:
+def test_a_pool_whose_annotation_is_no_number_is_told_so() -> None:
     wrong = pool()
     wrong["metadata"]["annotations"] = {"karpy.dev/registration-failures-allowed": "often"}
-    stage = Stage(wrong)
-    (told,) = [event["message"] for event in stage.all(kinds.EVENT) if event["reason"] == "InvalidAnnotation"]
-    assert told == (
-        "metadata.annotations[karpy.dev/registration-failures-allowed]: found 'often' "
+    said = Stage(wrong).api.get(kinds.NODE_POOL, "default")["status"]["conditions"]
+    (message,) = [each["message"] for each in said if each["reason"] == "NodePoolValidationFailed"]
+    assert message == (
+        "NodePool/default: metadata.annotations[karpy.dev/registration-failures-allowed]: found 'often' "
         "(accepted: a whole number; 0: the pool never rests)"
     )
