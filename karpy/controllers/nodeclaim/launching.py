@@ -17,7 +17,7 @@ from karpy.objects.kinds import NODE_CLAIM, NODE_POOL
 from karpy.objects.meta import Condition
 from karpy.objects.nodeclaim import CONSISTENT_STATE_FOUND, LAUNCHED, REGISTERED, NodeClaim
 from karpy.objects.nodepool import NodePool
-from karpy.resources import NODES, total
+from karpy.resources import NODES
 from karpy.state.catalogs import current_types, types_of
 
 __all__ = ["Launching"]
@@ -160,9 +160,9 @@ class Launching:
         may be there to stay, since karpy started anew in between."""
         if pool.limits is None:
             return found
-        views = self._shared.state.snapshot().nodes
-        others = [view for view in views if view.pool == pool.name and not view.is_leaving and view.capacity]
-        used = total(view.capacity for view in others if view.claim is None or view.claim.name != claim.name)
+        used, own = self._shared.state.held_by(pool.name), self._shared.state.machine(claim.name)
+        if own is not None and own.pool == pool.name and not own.is_leaving:
+            used -= own.capacity
         left = {name: most - used.get(name, 0) for name, most in pool.limits.items()}
         return tuple(type_ for type_ in found if all(_fits(machine, left) for machine in allocatable_groups(type_)))
 
