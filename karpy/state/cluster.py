@@ -27,6 +27,7 @@ from karpy.state.buffers import BufferView
 from karpy.state.daemonpods import DaemonPods
 from karpy.state.machines import Machines
 from karpy.state.nodeview import NodeView
+from karpy.state.podtimes import PodTimes, Times
 from karpy.state.pools import Pools
 from karpy.state.snapshot import InvalidPool, Snapshot, Storage
 from karpy.state.stores import InOrder, Store
@@ -76,6 +77,7 @@ class ClusterState:
         self._pods: dict[str, Pod] = {}
         self._pending: InOrder[str, Pod] = InOrder()
         self._assignments: Store[str, str] = Store()
+        self._pod_times = PodTimes()
         self._daemon_sets: InOrder[str, DaemonSet] = InOrder()
         self._daemon_pods = DaemonPods()
         self._budgets: InOrder[str, PodDisruptionBudget] = InOrder()
@@ -186,6 +188,7 @@ class ClusterState:
         pod = None if obj is None else self._sharing.pod(obj)
         if old is not None and (pod is None or pod.metadata.uid != old.metadata.uid):
             self._assignments.put(old.metadata.uid, None)
+            self._pod_times.forget(old.metadata.uid)
         self._pending.put(key, pod if pod is not None and pod.is_provisionable else None)
         self._daemon_pods.put(key, old, pod)
         place = pod.spec.node_name if pod is not None and not pod.is_terminal else ""
@@ -238,6 +241,39 @@ class ClusterState:
             self._changed()
             self._assignments.update(dict.fromkeys(pod_uids, claim))
             self._machines.nominate(claim, until)
+
+    # What provisioning makes of pods
+
+    def note_waiting(self, pods: Iterable[Pod], now: float) -> None:
+        """Provisioning saw that these pods wait. Those that run somewhere, or are gone, are left out."""
+        with self._lock:
+            for pod in pods:
+                uid = pod.metadata.uid
+                if self._pod_times.of(uid).acknowledged is None and self._waits(pod):
+                    self._pod_times.acknowledge(uid, now)
+
+    def note_decided(self, placed: Iterable[tuple[Pod, bool]], refused: Iterable[Pod], now: float) -> None:
+        """A pass came to this: a place for some pods, and whether that is of a pool whose nodes do join; none for others."""
+        with self._lock:
+            for pod, in_healthy_pool in placed:
+                if self._waits(pod):
+                    self._pod_times.place(pod.metadata.uid, now, in_healthy_pool=in_healthy_pool)
+            for pod in refused:
+                if self._waits(pod):
+                    self._pod_times.refuse(pod.metadata.uid, now)
+                    if self._assignments.get(pod.metadata.uid) is not None:
+                        self._changed()
+                        self._assignments.put(pod.metadata.uid, None)
+
+    def pod_times(self, uid: str) -> Times:
+        """When what became of this pod. It is remembered until the pod is gone."""
+        with self._lock:
+            return self._pod_times.of(uid)
+
+    def _waits(self, pod: Pod) -> bool:
+        """Whether this very pod still waits, as far as is known now."""
+        known = self._pods.get(pod.key)
+        return known is not None and known.metadata.uid == pod.metadata.uid and not known.spec.node_name
 
     def _changed(self) -> None:
         self._version += 1

@@ -38,9 +38,7 @@ DONE, NOT_YET = HookAnswer(), HookAnswer(is_done=False, retry_after_s=7.0)
 
 
 def staged(*hooks: Hook, **template: Any) -> Stage:
-    stage = Stage(pool(**template))
-    stage.cloud.registration_hooks = hooks  # type: ignore[attr-defined]
-    return stage
+    return Stage(pool(**template), hooks=hooks)
 
 
 def registered(stage: Stage) -> Mapping[str, Any]:
