@@ -6,7 +6,6 @@ are deleted only when those are up. A command that was under way when karpy stop
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -30,6 +29,8 @@ from karpy.taints import DISRUPTED
 __all__ = ["Disruption"]
 
 _WATCH_REPLACEMENTS_S = 1.0
+_LONGEST_REST_S = 300.0
+"""A search that found nothing is repeated after so long, though nothing happened (core specification 6.5)."""
 _MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
@@ -214,5 +215,6 @@ def _has_leftovers(view: NodeView) -> bool:
 
 
 def _next_release(snapshot: Snapshot, now: float) -> float:
-    """When the next node ceases to be nominated for pods, and so may be looked at."""
-    return min((view.nominated_until for view in snapshot.nodes if view.nominated_until > now), default=math.inf)
+    """When the next node ceases to be nominated for pods, and so may be looked at; or when all are looked at again anyway."""
+    released = (view.nominated_until for view in snapshot.nodes if view.nominated_until > now)
+    return min((*released, now + _LONGEST_REST_S))
