@@ -12,6 +12,7 @@ import serving
 import snapshots
 import solving
 import starting
+import states
 import worlds
 from measure import render, write
 
@@ -20,6 +21,7 @@ MODULES = {
     "solving": solving,
     "optimum": optimum,
     "snapshots": snapshots,
+    "states": states,
     "serving": serving,
     "worlds": worlds,
     "largeworld": largeworld,
