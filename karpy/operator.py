@@ -23,6 +23,7 @@ from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
 from karpy.controllers.nodeoverlay import OverlayStatus
+from karpy.controllers.nodepool.hash import PoolHash
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
@@ -87,6 +88,8 @@ class Operator:
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
+            PoolHash(shared, NODE_POOL),
+            PoolHash(shared, PROVISIONER),
             *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
             NodeClaimLifecycle(shared),

@@ -12,6 +12,7 @@ from karpy.cloud.instancetype import InstanceType, compatible, holding, order_by
 from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.objects.templatehash import hash_annotations
 from karpy.requirements import NEGATIVE, Requirement, Requirements
 from karpy.scheduling.plan import Launch
 
@@ -36,6 +37,7 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
             labels={**_materialized(launch, spec), **fixed},
             annotations={
                 **pool.annotations,
+                **hash_annotations(pool),
                 **_overlay_marks(launch),
                 labels.MIN_VALUES_RELAXED: "true" if launch.min_values_relaxed else "false",
             },
