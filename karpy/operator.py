@@ -18,6 +18,7 @@ from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.node.termination import NodeTermination
+from karpy.controllers.nodeclaim.disruption import DisruptionConditions
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
@@ -94,6 +95,7 @@ class Operator:
             Provisioner(shared),
             NodeClaimLifecycle(shared),
             PodEvents(shared),
+            DisruptionConditions(shared),
             GarbageCollection(shared),
             NodeTermination(shared),
             Disruption(shared),

@@ -12,7 +12,7 @@ from karpy.cloud.routing import Clouds
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
-from karpy.lifecycle.conditions import with_condition
+from karpy.lifecycle.conditions import is_said, with_condition
 from karpy.metrics import Metrics
 from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
@@ -59,8 +59,7 @@ class Shared:
 
         The state hears of it at once, so that a controller may write several in one go.
         """
-        old = claim.condition(condition.type)
-        if old is not None and not fields and _said(old) == _said(condition):
+        if not fields and is_said(claim.conditions, condition):
             return
         merged = with_condition(claim.conditions, condition, ROOT_CONDITIONS, now=self.clock.now())
         self.patch_claim_status(claim, merged, **fields)
@@ -78,7 +77,3 @@ def conditions_patch(resource_version: str, conditions: tuple[Condition, ...], *
         "metadata": {"resourceVersion": resource_version},
         "status": {"conditions": to_wire(conditions), **fields},
     }
-
-
-def _said(condition: Condition) -> tuple[str, str | None, str | None]:
-    return condition.status, condition.reason, condition.message or None

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from karpy import labels
-from karpy.lifecycle.disruptable import consolidatable_in
 from karpy.lifecycle.initialization import initialization_patch, not_initialized
 from karpy.lifecycle.registration import registration_patch
 from karpy.lifecycle.states import State, state_of
-from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Step, Wait
+from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Rest, Step, Wait
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED, NodeClaim
-from karpy.objects.nodepool import NodePool
 from karpy.settings import Settings
 
 __all__ = ["next_step"]
 
 
-def next_step(claim: NodeClaim, node: Node | None, pool: NodePool | None, *, now: float, settings: Settings) -> Step:
+def next_step(claim: NodeClaim, node: Node | None, *, now: float, settings: Settings) -> Step:
     """What is due now (core specification 4.1–4.4). The same answer for the same arguments, however often it is asked."""
     state = state_of(claim)
     if state is State.CREATED:
@@ -25,8 +23,7 @@ def next_step(claim: NodeClaim, node: Node | None, pool: NodePool | None, *, now
         return _register(claim, node, now, settings)
     if state is State.REGISTERED:
         return _initialize(claim, node)
-    seconds = consolidatable_in(claim, pool, now=now)
-    return Settled(consolidatable=seconds == 0, retry_after_s=seconds or None)
+    return Rest()
 
 
 def _launch(claim: NodeClaim, now: float, settings: Settings) -> Step:

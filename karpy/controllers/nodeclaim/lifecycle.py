@@ -11,11 +11,11 @@ from karpy.controllers.nodeclaim.launching import Launching
 from karpy.controllers.nodeclaim.releasing import Releasing
 from karpy.controllers.shared import Shared
 from karpy.lifecycle.nodeclaim import next_step
-from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Wait
+from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Wait
 from karpy.objects.kinds import NODE, NODE_CLAIM
-from karpy.objects.meta import Condition, find_condition
+from karpy.objects.meta import Condition
 from karpy.objects.node import Node
-from karpy.objects.nodeclaim import CONSOLIDATABLE, INITIALIZED, REGISTERED, NodeClaim
+from karpy.objects.nodeclaim import INITIALIZED, REGISTERED, NodeClaim
 from karpy.objects.watchevent import WatchEvent
 from karpy.resources import Resources
 
@@ -55,7 +55,7 @@ class NodeClaimLifecycle:
     def _advance(self, claim: NodeClaim, provider: CloudProvider) -> Result:
         shared = self._shared
         node = shared.state.node_of(claim)
-        step = next_step(claim, node, shared.state.pool(claim.pool), now=shared.clock.now(), settings=shared.settings)
+        step = next_step(claim, node, now=shared.clock.now(), settings=shared.settings)
         match step:
             case AddFinalizer():
                 self._hold(claim)
@@ -76,23 +76,12 @@ class NodeClaimLifecycle:
             case GiveUp(reason, message):
                 shared.log.error(message, NodeClaim=claim.name, reason=reason)
                 self._shared.delete_claim(claim)
-            case Settled(consolidatable, retry):
-                self._settle(claim, consolidatable=consolidatable)
-                return Result(retry)
         return DONE
 
     def _measure(self, claim: NodeClaim, node: Node) -> None:
         """Learn from a machine that has less than was promised."""
         type_, found = claim.labels.get(labels.INSTANCE_TYPE, ""), Resources.parse(node.status.allocatable or {})
         self._shared.clouds.measured.note(claim.node_class, type_, claim.allocatable, found)
-
-    def _settle(self, claim: NodeClaim, *, consolidatable: bool) -> None:
-        """Consolidatable is there while it is true, and away otherwise."""
-        if consolidatable:
-            self._shared.set_condition(claim, Condition(CONSOLIDATABLE, "True", CONSOLIDATABLE, ""))
-        elif find_condition(claim.conditions, CONSOLIDATABLE) is not None:
-            kept = tuple(condition for condition in claim.conditions if condition.type != CONSOLIDATABLE)
-            self._shared.patch_claim_status(claim, kept)
 
     def _hold(self, claim: NodeClaim) -> None:
         patch = {
