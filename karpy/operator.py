@@ -19,6 +19,7 @@ from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.disruption import DisruptionConditions
+from karpy.controllers.nodeclaim.expiration import Expiration
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
@@ -96,6 +97,7 @@ class Operator:
             NodeClaimLifecycle(shared),
             PodEvents(shared),
             DisruptionConditions(shared),
+            Expiration(shared),
             GarbageCollection(shared),
             NodeTermination(shared),
             Disruption(shared),
