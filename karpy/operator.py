@@ -18,6 +18,7 @@ from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.interruption import Interruption
+from karpy.controllers.node.repair import NodeRepair
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.disruption import DisruptionConditions
 from karpy.controllers.nodeclaim.expiration import Expiration
@@ -102,6 +103,7 @@ class Operator:
             GarbageCollection(shared),
             Interruption(shared),
             NodeTermination(shared),
+            *((NodeRepair(shared),) if settings.node_repair else ()),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
         )

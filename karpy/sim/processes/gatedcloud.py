@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.notices import GivingNotice, Notice
-from karpy.cloud.provider import CloudProvider, Defaulting, Instance, NodeClassStatus, RawNodeClass
+from karpy.cloud.provider import (
+    CloudProvider,
+    Defaulting,
+    Instance,
+    NodeClassStatus,
+    RawNodeClass,
+    Repairing,
+    RepairPolicy,
+)
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
@@ -35,6 +43,12 @@ class GatedCloud:
     @property
     def node_classes(self) -> Sequence[Kind]:
         return self._provider.node_classes
+
+    @property
+    def repair_policies(self) -> Sequence[RepairPolicy]:
+        """See `karpy.cloud.provider.Repairing`: none, unless the provider has some."""
+        provider: object = self._provider
+        return provider.repair_policies if isinstance(provider, Repairing) else ()
 
     def instance_types(self, pool: NodePool, node_class: RawNodeClass) -> InstanceTypes:
         return self._provider.instance_types(pool, node_class)
