@@ -30,6 +30,7 @@ class NodeRepair:
     """Behind the feature gate NodeRepair. Wakes only for nodes in a condition that their cloud has a policy for."""
 
     name = "node.health"
+    looks_at = NODE
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -60,7 +61,7 @@ class NodeRepair:
         if not may_replace(fault, self._companions(claim), policies):
             self._tell_blocked(node, claim)
             return Result(_BLOCKED_RETRY_S)
-        self._replace(node, claim, fault, now)
+        self._replace(claim, fault, now)
         return DONE
 
     def _companions(self, claim: NodeClaim) -> Sequence[Companion]:
@@ -69,9 +70,9 @@ class NodeRepair:
         found = ((view.node, view) for view in views if not claim.pool or view.pool == claim.pool)
         return [Companion(node, view.is_leaving) for node, view in found if node is not None]
 
-    def _replace(self, node: Node, claim: NodeClaim, fault: Fault, now: float) -> None:
+    def _replace(self, claim: NodeClaim, fault: Fault, now: float) -> None:
         """First the deadline, which is now, then the end: whoever drains the node then waits for nobody."""
-        shared, about = self._shared, {"Node": {"name": node.name}, "NodeClaim": {"name": claim.name}}
+        shared, about = self._shared, {"NodeClaim": {"name": claim.name}}
         if not _is_past_deadline(claim, now):
             deadline = {labels.TERMINATION_TIMESTAMP: format_time(now)}
             shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"annotations": deadline}})

@@ -49,6 +49,7 @@ class DisruptionConditions:
     """Sets and clears Consolidatable and Drifted, both in one write. What it remembers saves work and calls to the cloud."""
 
     name = "nodeclaim.disruption"
+    looks_at = NODE_CLAIM
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -125,7 +126,7 @@ class DisruptionConditions:
         return Result(min((wait for wait in waits if wait is not None), default=None))
 
     def _write(self, claim: NodeClaim, wanted: Mapping[str, Condition | None], now: float) -> None:
-        conditions = saying(claim.conditions, wanted, now=now)
+        conditions = saying(claim.conditions, wanted, now=now, generation=claim.metadata.generation)
         if conditions == claim.conditions:
             return
         self._shared.patch_claim_status(claim, conditions)
@@ -133,9 +134,9 @@ class DisruptionConditions:
             was_there = claim.condition(type_) is not None
             if condition is not None and not was_there:
                 reason = {"reason": condition.reason} if type_ == DRIFTED else {}
-                self._shared.log.debug(f"marking {type_.lower()}", NodeClaim=claim.name, **reason)
+                self._shared.log.debug(f"marking {type_.lower()}", **reason)
             elif condition is None and was_there:
-                self._shared.log.debug(f"removing {type_.lower()} status condition", NodeClaim=claim.name)
+                self._shared.log.debug(f"removing {type_.lower()} status condition")
 
     def _look(self, claim: NodeClaim, pool: NodePool, provider: CloudProvider, now: float) -> _Look:
         node_class = self._shared.state.node_class(claim.node_class)

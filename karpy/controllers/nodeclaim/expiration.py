@@ -31,6 +31,7 @@ class Expiration:
     """Looks at a claim when it is new, when it is due, and when its pool wants its machines to die at other times."""
 
     name = "nodeclaim.expiration"
+    looks_at = NODE_CLAIM
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -78,7 +79,7 @@ class Expiration:
         shared = self._shared
         node = shared.state.node_of(claim)
         about = {} if node is None else {"Node": {"name": node.name}}
-        shared.log.debug("deleting expired nodeclaim", NodeClaim={"name": claim.name}, **about)
+        shared.log.debug("deleting expired nodeclaim", **about)
         end_claim(shared, claim, "expired")
         shared.state.mark_for_deletion((claim.name,))  # known at once, so that the next one counts it
 

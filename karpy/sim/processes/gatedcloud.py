@@ -12,8 +12,10 @@ from karpy.cloud.provider import (
     Instance,
     NodeClassStatus,
     RawNodeClass,
+    RegistrationHook,
     Repairing,
     RepairPolicy,
+    WithRegistrationHooks,
 )
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
@@ -90,3 +92,9 @@ class GatedCloud:
         """See `karpy.cloud.provider.Defaulting`: nothing, unless the provider adds something."""
         provider: object = self._provider
         return provider.default_requirements(pool) if isinstance(provider, Defaulting) else Requirements()
+
+    @property
+    def registration_hooks(self) -> Sequence[RegistrationHook]:
+        """See `karpy.cloud.provider.WithRegistrationHooks`: what they call is not the cloud's gate."""
+        provider: object = self._provider
+        return provider.registration_hooks if isinstance(provider, WithRegistrationHooks) else ()

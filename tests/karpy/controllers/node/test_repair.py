@@ -9,7 +9,6 @@ import pytest
 
 from karpy import labels
 from karpy.clock import format_time, parse_time
-from karpy.cloud.provider import RepairPolicy
 from karpy.metrics import NODECLAIMS_DISRUPTED, NODECLAIMS_UNHEALTHY_DISRUPTED, PODS_DISRUPTION_INITIATED
 from karpy.objects import kinds
 from karpy.operator import Operator
@@ -21,8 +20,9 @@ from tests.karpy.controllers.stage import Silence, Stage, apps, conditions, pool
 from tests.karpy.sim.manifests import NODE_CLASS
 
 REPAIRING = Settings(node_repair=True)
+HARDWARE, STORAGE = "AcceleratedHardwareReady", "StorageReady"
 TOLERATED_S = 600.0
-POLICIES = (RepairPolicy("DiskOk", "False", TOLERATED_S), RepairPolicy("NetOk", "Unknown", 60.0))
+"""How long the simulated cloud has faults of accelerators borne; those of storage are borne three times as long."""
 
 
 def staying(name: str = "default", **template: Any) -> dict[str, Any]:
@@ -33,16 +33,15 @@ def staying(name: str = "default", **template: Any) -> dict[str, Any]:
 
 
 def grown(machines: int = 6, *objects: dict[str, Any], settings: Settings = REPAIRING) -> Stage:
-    """Machines with a pod each, of a cloud whose nodes have more to suffer from than their kubelets."""
+    """Machines with a pod each."""
     stage = Stage(*(objects or (staying(),)), settings=settings)
-    stage.cloud.repair_policies = POLICIES
     stage.world.apply([apps("a", machines, "20")])
     stage.run(60)
     assert len(stage.nodes) == machines
     return stage
 
 
-def says(stage: Stage, name: str, condition: str = "DiskOk", status: str = "False") -> None:
+def says(stage: Stage, name: str, condition: str = HARDWARE, status: str = "False") -> None:
     """A node's condition turns so now."""
     known = [each for each in stage.api.get(kinds.NODE, name)["status"]["conditions"] if each["type"] != condition]
     new = {"type": condition, "status": status, "lastTransitionTime": format_time(stage.clock.now())}
@@ -76,7 +75,7 @@ def test_a_node_is_replaced_when_its_fault_has_been_borne_for_long_enough() -> N
 
 
 @pytest.mark.core("CORE-703")
-@pytest.mark.parametrize(("condition", "status"), [("DiskOk", "True"), ("DiskOk", "Unknown"), ("Other", "False")])
+@pytest.mark.parametrize(("condition", "status"), [(HARDWARE, "True"), (HARDWARE, "Unknown"), ("Other", "False")])
 def test_what_no_policy_names_is_borne_for_ever(condition: str, status: str) -> None:
     stage = grown(1)
     (name,) = stage.names(kinds.NODE)
@@ -101,10 +100,10 @@ def test_a_node_that_recovers_in_time_stays() -> None:
 def test_of_two_faults_the_one_that_is_borne_less_long_counts() -> None:
     stage = grown(1)
     (name,) = stage.names(kinds.NODE)
-    says(stage, name)
+    says(stage, name, STORAGE)
     stage.run(30)
-    says(stage, name, "NetOk", "Unknown")
-    assert stage.until(lambda: leaves(stage, name)) == pytest.approx(60, abs=1.0)
+    says(stage, name, HARDWARE)
+    assert stage.until(lambda: leaves(stage, name)) == pytest.approx(TOLERATED_S, abs=1.0)
 
 
 def test_without_the_gate_nothing_is_repaired() -> None:
@@ -194,12 +193,12 @@ def test_what_is_repaired_is_counted_by_what_it_suffered_from() -> None:
     assert stage.metrics.told(PODS_DISRUPTION_INITIATED) == [(1, told)]
     ((amount, told),) = stage.metrics.told(NODECLAIMS_UNHEALTHY_DISRUPTED)
     assert told == {
-        "condition": "disk_ok",
+        "condition": "accelerated_hardware_ready",
         "nodepool": "default",
         "capacity_type": "on-demand",
         "image_id": "sim-image",
     }
-    assert [set(each) for each in stage.log.said("deleting unhealthy node")] == [{"Node", "NodeClaim"}]
+    assert [set(each) for each in stage.log.said("deleting unhealthy node")] == [{"NodeClaim"}]
 
 
 @pytest.mark.core("CORE-707")

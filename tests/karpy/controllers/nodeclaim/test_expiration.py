@@ -66,7 +66,7 @@ def test_an_expired_claim_is_counted_once_with_its_pods() -> None:
     assert stage.metrics.told(NODECLAIMS_DISRUPTED) == [(1.0, told)]
     assert stage.metrics.told(PODS_DISRUPTION_INITIATED) == [(2, told)]
     (logged,) = stage.log.said("deleting expired nodeclaim")
-    assert set(logged) == {"NodeClaim", "Node"}
+    assert set(logged) == {"Node"}
 
 
 @pytest.mark.core("CORE-673")
