@@ -38,6 +38,7 @@ from karpy.controllers.nodepool.static_provisioning import StaticProvisioning
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.state import StateSync
 from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
@@ -87,6 +88,7 @@ class Operator:
             providers = tuple(CountedCloud(provider, metrics, clock) for provider in providers)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
+        self.state.expect(self.kinds)
         self.recorder = EventRecorder(kube, clock)
         shared = Shared(
             kube=kube,
@@ -99,8 +101,10 @@ class Operator:
             on_decision=on_decision,
             log=log,
         )
-        self.readings = Readings(shared)
+        sync = StateSync(shared)
+        self.readings = Readings(shared, sync)
         controllers: tuple[Controller, ...] = (
+            sync,
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
