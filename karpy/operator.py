@@ -16,8 +16,10 @@ from karpy.cloud.provider import CloudProvider
 from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
+from karpy.controllers.cloudcalls import CountedCloud
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.interruption import Interruption
+from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.hydration import NodeHydration
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.consistency import Consistency
@@ -32,6 +34,7 @@ from karpy.controllers.nodepool.static_provisioning import StaticProvisioning
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
@@ -53,7 +56,7 @@ class Operator:
     """All controllers of karpy, for the given clouds.
 
     ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger;
-    ``metrics`` is told what happened.
+    ``metrics`` is told what happened. What can be measured at any time is told by `readings` when it is called.
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
@@ -71,10 +74,13 @@ class Operator:
         metrics: Metrics | None = None,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
+        log = log if log is not None else structlog.get_logger("karpy")
         self.settings = settings
         self._spreads_by_default = bool(read_scheduler_config(settings.scheduler_config))
         if settings.packing:
             Packing.named(settings.packing)  # said at the start, not in the first pass
+        if metrics is not None:
+            providers = tuple(CountedCloud(provider, metrics, clock) for provider in providers)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
@@ -87,9 +93,10 @@ class Operator:
             recorder=self.recorder,
             metrics=metrics if metrics is not None else Unmeasured(),
             on_decision=on_decision,
-            log=log if log is not None else structlog.get_logger("karpy"),
+            log=log,
         )
-        self.controllers: tuple[Controller, ...] = (
+        self.readings = Readings(shared)
+        controllers: tuple[Controller, ...] = (
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
@@ -106,7 +113,9 @@ class Operator:
             NodeTermination(shared),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
+            *self.readings.controllers,
         )
+        self.controllers: tuple[Controller, ...] = tuple(InTurn(controller, log) for controller in controllers)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -81,6 +81,10 @@ class Settings:
     reserved_capacity: bool = True
     """Feature gate ReservedCapacity: whether reservations are counted, so that none is promised twice."""
 
+    cluster_state_observability: bool = True
+    """Whether there are gauges of nodes, pods and pools, and metrics of conditions (the flag disable-cluster-state-observability
+    switches them off)."""
+
     @property
     def nomination_window_s(self) -> float:
         """How long a node that pods were planned onto is safe from disruption."""

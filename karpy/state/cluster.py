@@ -278,6 +278,11 @@ class ClusterState:
         with self._lock:
             return self._machines.held(pool)
 
+    def pods(self) -> tuple[Pod, ...]:
+        """All pods, whatever has become of them."""
+        with self._lock:
+            return tuple(self._pods.values())
+
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""
         with self._lock:
