@@ -35,9 +35,9 @@ def create_claim(shared: Shared, launch: Launch, reason: str) -> ObjectMeta:
     )
     shared.log.info(
         "created nodeclaim",
-        NodePool={"name": launch.pool.name},
-        NodeClaim={"name": meta.name},
+        NodePool=launch.pool.name,
+        NodeClaim=meta.name,
         requests=launch.requests.to_dict(),
-        **{"instance-types": launch.instance_types_text},
+        instance_types=launch.instance_types_text,
     )
     return meta

@@ -15,6 +15,7 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.sim.cloud import SimCloud
 from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool, taint_keys
 
 
@@ -37,10 +38,15 @@ class Hook:
 DONE, NOT_YET = HookAnswer(), HookAnswer(is_done=False, retry_after_s=7.0)
 
 
-def staged(*hooks: Hook, **template: Any) -> Stage:
-    stage = Stage(pool(**template))
-    stage.cloud.registration_hooks = hooks  # type: ignore[attr-defined]
-    return stage
+@pytest.fixture
+def staged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stage]:
+    """A stage whose cloud has these hooks."""
+
+    def make(*hooks: Hook, **template: Any) -> Stage:
+        monkeypatch.setattr(SimCloud, "registration_hooks", hooks, raising=False)
+        return Stage(pool(**template))
+
+    return make
 
 
 def registered(stage: Stage) -> Mapping[str, Any]:
@@ -62,7 +68,7 @@ def test_a_node_that_is_registered_is_counted_and_logged_and_its_claim_names_it(
     zone = node["metadata"]["labels"]["topology.kubernetes.io/zone"]
     assert stage.metrics.told(NODES_CREATED) == [(1.0, {"nodepool": "default", "zone": zone})]
     (line,) = stage.log.said("registered nodeclaim")
-    assert line == {"provider-id": claim["status"]["providerID"], "Node": {"name": node["metadata"]["name"]}}
+    assert line == {"provider_id": claim["status"]["providerID"], "Node": node["metadata"]["name"]}
     (line,) = stage.log.said("initialized nodeclaim")
     assert line["allocatable"]["cpu"] == node["status"]["allocatable"]["cpu"]
 
@@ -105,7 +111,7 @@ def test_taints_are_synced_unless_the_node_says_no_in_so_many_words(value: str, 
 
 
 @pytest.mark.core("CORE-655")
-def test_a_node_stays_closed_until_every_hook_lets_it_pass() -> None:
+def test_a_node_stays_closed_until_every_hook_lets_it_pass(staged: Callable[..., Stage]) -> None:
     disks, dns = Hook("disks", NOT_YET), Hook("dns", NOT_YET)
     stage = staged(disks, dns, startupTaints=[{"key": "cni", "effect": "NoSchedule"}])
     stage.world.apply([apps("a", 1)])
@@ -125,7 +131,7 @@ def test_a_node_stays_closed_until_every_hook_lets_it_pass() -> None:
 
 
 @pytest.mark.core("CORE-655", "CORE-653")
-def test_a_start_up_taint_that_is_taken_off_while_hooks_are_waited_for_stays_off() -> None:
+def test_a_start_up_taint_that_is_taken_off_while_hooks_are_waited_for_stays_off(staged: Callable[..., Stage]) -> None:
     hook = Hook("disks", NOT_YET)
     stage = staged(hook, startupTaints=[{"key": "cni", "effect": "NoSchedule"}])
     stage.world.apply([apps("a", 1)])
@@ -139,7 +145,9 @@ def test_a_start_up_taint_that_is_taken_off_while_hooks_are_waited_for_stays_off
 
 
 @pytest.mark.core("CORE-655")
-def test_a_hook_that_fails_is_named_and_asked_again_and_the_others_are_asked_all_the_same() -> None:
+def test_a_hook_that_fails_is_named_and_asked_again_and_the_others_are_asked_all_the_same(
+    staged: Callable[..., Stage],
+) -> None:
     broken, fine = Hook("broken", ProviderError("no answer")), Hook("fine", DONE)
     stage = staged(broken, fine)
     stage.world.apply([apps("a", 1)])
@@ -152,7 +160,7 @@ def test_a_hook_that_fails_is_named_and_asked_again_and_the_others_are_asked_all
 
 
 @pytest.mark.core("CORE-655")
-def test_labels_that_a_hook_finds_out_are_put_on_claim_and_node() -> None:
+def test_labels_that_a_hook_finds_out_are_put_on_claim_and_node(staged: Callable[..., Stage]) -> None:
     stage = staged(Hook("rack", HookAnswer(labels={"rack": "r7", "karpenter.sh/nodepool": "another"})))
     name = stage.grown(apps("a", 1))
     for labelled in (stage.api.get(kinds.NODE_CLAIM, name), stage.nodes[0]):
@@ -160,7 +168,7 @@ def test_labels_that_a_hook_finds_out_are_put_on_claim_and_node() -> None:
         assert labelled["metadata"]["labels"]["karpenter.sh/nodepool"] == "default"
 
 
-def test_a_hook_that_never_lets_the_node_pass_ends_with_the_time_to_join() -> None:
+def test_a_hook_that_never_lets_the_node_pass_ends_with_the_time_to_join(staged: Callable[..., Stage]) -> None:
     stage = staged(Hook("disks", HookAnswer(is_done=False)))
     stage.world.apply([apps("a", 1)])
     stage.run(60)
