@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from karpy import labels
 from karpy.cloud.provider import CloudProvider, WithRegistrationHooks
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.errors import ProviderError
 from karpy.lifecycle.consistency import consistency
@@ -22,8 +23,9 @@ __all__ = ["Registering"]
 class Registering:
     """Registers one node for its claim. Safe to be done again after a crash at any point."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, health: PoolHealth) -> None:
         self._shared = shared
+        self._health = health
 
     def register(self, claim: NodeClaim, node: Node, provider: CloudProvider) -> Wait | GiveUp | None:
         """Register the node, and return None; or say what it waits for.
@@ -38,6 +40,7 @@ class Registering:
             return self._keep_closed(claim, node, pending, failed)
         claim = self._take_over(claim, found)
         self._shared.kube.patch(NODE, node.name, registration_patch(claim, node))
+        self._health.joined(claim)
         self._shared.set_condition(
             claim, Condition(REGISTERED, "True", REGISTERED, ""), consistency(()), nodeName=node.name
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -100,9 +100,11 @@ def intercept(target: Any, name: str, function: Callable[..., Any]) -> None:
 class Stage:
     """One world, one operator. ``kube`` is what the operator talks to; the world's own actors use ``api``."""
 
-    def __init__(self, *objects: Json, settings: Settings | None = None) -> None:
+    def __init__(self, *objects: Json, settings: Settings | None = None, hooks: Sequence[Any] = ()) -> None:
         self.world = World(timing=QUICK)
         self.api, self.cloud, self.clock = self.world.api, self.world.cloud, self.world.clock
+        if hooks:
+            self.cloud.registration_hooks = hooks  # type: ignore[attr-defined]
         self.kube = Intercepted(self.api)
         self.decisions: list[tuple[float, Any]] = []
         self.log, self.metrics = Notes(), Tally(self.clock)

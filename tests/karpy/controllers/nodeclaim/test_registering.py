@@ -15,7 +15,6 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
-from karpy.sim.cloud import SimCloud
 from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool, taint_keys
 
 
@@ -38,15 +37,8 @@ class Hook:
 DONE, NOT_YET = HookAnswer(), HookAnswer(is_done=False, retry_after_s=7.0)
 
 
-@pytest.fixture
-def staged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Stage]:
-    """A stage whose cloud has these hooks."""
-
-    def make(*hooks: Hook, **template: Any) -> Stage:
-        monkeypatch.setattr(SimCloud, "registration_hooks", hooks, raising=False)
-        return Stage(pool(**template))
-
-    return make
+def staged(*hooks: Hook, **template: Any) -> Stage:
+    return Stage(pool(**template), hooks=hooks)
 
 
 def registered(stage: Stage) -> Mapping[str, Any]:
@@ -111,7 +103,7 @@ def test_taints_are_synced_unless_the_node_says_no_in_so_many_words(value: str, 
 
 
 @pytest.mark.core("CORE-655")
-def test_a_node_stays_closed_until_every_hook_lets_it_pass(staged: Callable[..., Stage]) -> None:
+def test_a_node_stays_closed_until_every_hook_lets_it_pass() -> None:
     disks, dns = Hook("disks", NOT_YET), Hook("dns", NOT_YET)
     stage = staged(disks, dns, startupTaints=[{"key": "cni", "effect": "NoSchedule"}])
     stage.world.apply([apps("a", 1)])
@@ -131,7 +123,7 @@ def test_a_node_stays_closed_until_every_hook_lets_it_pass(staged: Callable[...,
 
 
 @pytest.mark.core("CORE-655", "CORE-653")
-def test_a_start_up_taint_that_is_taken_off_while_hooks_are_waited_for_stays_off(staged: Callable[..., Stage]) -> None:
+def test_a_start_up_taint_that_is_taken_off_while_hooks_are_waited_for_stays_off() -> None:
     hook = Hook("disks", NOT_YET)
     stage = staged(hook, startupTaints=[{"key": "cni", "effect": "NoSchedule"}])
     stage.world.apply([apps("a", 1)])
@@ -145,9 +137,7 @@ def test_a_start_up_taint_that_is_taken_off_while_hooks_are_waited_for_stays_off
 
 
 @pytest.mark.core("CORE-655")
-def test_a_hook_that_fails_is_named_and_asked_again_and_the_others_are_asked_all_the_same(
-    staged: Callable[..., Stage],
-) -> None:
+def test_a_hook_that_fails_is_named_and_asked_again_and_the_others_are_asked_all_the_same() -> None:
     broken, fine = Hook("broken", ProviderError("no answer")), Hook("fine", DONE)
     stage = staged(broken, fine)
     stage.world.apply([apps("a", 1)])
@@ -160,7 +150,7 @@ def test_a_hook_that_fails_is_named_and_asked_again_and_the_others_are_asked_all
 
 
 @pytest.mark.core("CORE-655")
-def test_labels_that_a_hook_finds_out_are_put_on_claim_and_node(staged: Callable[..., Stage]) -> None:
+def test_labels_that_a_hook_finds_out_are_put_on_claim_and_node() -> None:
     stage = staged(Hook("rack", HookAnswer(labels={"rack": "r7", "karpenter.sh/nodepool": "another"})))
     name = stage.grown(apps("a", 1))
     for labelled in (stage.api.get(kinds.NODE_CLAIM, name), stage.nodes[0]):
@@ -168,7 +158,7 @@ def test_labels_that_a_hook_finds_out_are_put_on_claim_and_node(staged: Callable
         assert labelled["metadata"]["labels"]["karpenter.sh/nodepool"] == "default"
 
 
-def test_a_hook_that_never_lets_the_node_pass_ends_with_the_time_to_join(staged: Callable[..., Stage]) -> None:
+def test_a_hook_that_never_lets_the_node_pass_ends_with_the_time_to_join() -> None:
     stage = staged(Hook("disks", HookAnswer(is_done=False)))
     stage.world.apply([apps("a", 1)])
     stage.run(60)
