@@ -13,7 +13,7 @@ from karpy.controllers.shared import Shared
 from karpy.errors import CreateFailed, InsufficientCapacity, KubeError, NodeClassNotReady
 from karpy.lifecycle.launch import choices
 from karpy.lifecycle.nodeclaim import NODE_NOT_FOUND
-from karpy.objects.kinds import NODE_CLAIM, NODE_POOL
+from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition
 from karpy.objects.nodeclaim import LAUNCHED, REGISTERED, NodeClaim
 from karpy.objects.nodepool import NodePool
@@ -113,10 +113,6 @@ class Launching:
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         node_class = self._node_class(claim)
         pool = self._shared.state.pool(claim.pool)
-        if pool is None and claim.pool:
-            raise InsufficientCapacity(
-                f'resolving nodepool from nodeclaim, NodePool.{NODE_POOL.group} "{claim.pool}" not found'
-            )
         found = choices(claim, self._types(claim, node_class, pool))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
