@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from karpy.clock import format_time
+from karpy.controllers.turns import TurnKeys
 from karpy.metrics import Metric, Unmeasured
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -159,8 +160,10 @@ class Play:
         self.patch(f"Node/{node}", {"status": {"conditions": [*others, ready]}}, subresource="status")
 
     def restart(self) -> None:
-        """Karpenter is stopped and started."""
+        """Karpenter is stopped and started; what it counted is gone."""
         self._process.crash()
+        if self._tape.counted is not None:
+            self._tape.counted.clear()
 
     # Time
 
@@ -243,18 +246,14 @@ def _settings(recording: Recording) -> Settings:
 
 
 class _TapedLog:
-    """A structlog logger that keeps its lines."""
+    """A structlog logger that keeps its lines, with the keys that karpy's own log adds."""
 
-    def __init__(self, lines: list[LogLine], context: Json | None = None) -> None:
+    def __init__(self, lines: list[LogLine]) -> None:
         self._lines = lines
-        self._context = context or {}
-
-    def bind(self, **context: Any) -> _TapedLog:
-        return _TapedLog(self._lines, {**self._context, **context})
+        self._keys = TurnKeys(new_id=str)
 
     def _write(self, level: str, message: str, fields: Json) -> None:
-        told = {**self._context, **fields}
-        self._lines.append(LogLine(level, str(told.pop("controller", "")), message, told))
+        self._lines.append(LogLine.of({**self._keys(None, level, dict(fields)), "level": level, "message": message}))
 
     def debug(self, event: str, **fields: Any) -> None:
         self._write("DEBUG", event, fields)
