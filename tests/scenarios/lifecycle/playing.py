@@ -6,12 +6,14 @@ and nodes are ready 0.3 s later, as they were there.
 
 from __future__ import annotations
 
+import io
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from karpy.cli.logs import json_logger
 from karpy.clock import format_time
-from karpy.controllers.turns import TurnKeys
 from karpy.metrics import Metric, Unmeasured
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -73,7 +75,7 @@ class Play:
             clock=surroundings.clock,
             settings=self._settings,
             on_decision=surroundings.on_decision,
-            log=_TapedLog(self._tape.log),
+            log=json_logger(_TapedLog(self._tape.log), "debug", clock=surroundings.clock),
             metrics=_TapedMetrics(self._tape),
         )
 
@@ -245,27 +247,16 @@ def _settings(recording: Recording) -> Settings:
     return Settings(**times).with_feature_gates(recording.gates)
 
 
-class _TapedLog:
-    """A structlog logger that keeps its lines, with the keys that karpy's own log adds."""
+class _TapedLog(io.StringIO):
+    """Where karpy's own log is written to, line by line."""
 
     def __init__(self, lines: list[LogLine]) -> None:
+        super().__init__()
         self._lines = lines
-        self._keys = TurnKeys(new_id=str)
 
-    def _write(self, level: str, message: str, fields: Json) -> None:
-        self._lines.append(LogLine.of({**self._keys(None, level, dict(fields)), "level": level, "message": message}))
-
-    def debug(self, event: str, **fields: Any) -> None:
-        self._write("DEBUG", event, fields)
-
-    def info(self, event: str, **fields: Any) -> None:
-        self._write("INFO", event, fields)
-
-    def warning(self, event: str, **fields: Any) -> None:
-        self._write("WARN", event, fields)
-
-    def error(self, event: str, **fields: Any) -> None:
-        self._write("ERROR", event, fields)
+    def write(self, text: str) -> int:
+        self._lines.extend(LogLine.of(json.loads(line)) for line in text.splitlines())
+        return len(text)
 
 
 def _split(name: str) -> tuple[Kind, str]:
