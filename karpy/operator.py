@@ -20,8 +20,11 @@ from karpy.controllers.cloudcalls import CountedCloud
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.interruption import Interruption
 from karpy.controllers.metrics.readings import Readings
+from karpy.controllers.node.hydration import NodeHydration
 from karpy.controllers.node.termination import NodeTermination
+from karpy.controllers.nodeclaim.consistency import Consistency
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
+from karpy.controllers.nodeclaim.hydration import ClaimHydration
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
@@ -98,6 +101,9 @@ class Operator:
             *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
             NodeClaimLifecycle(shared),
+            ClaimHydration(shared),
+            NodeHydration(shared),
+            Consistency(shared),
             PodEvents(shared),
             GarbageCollection(shared),
             Interruption(shared),

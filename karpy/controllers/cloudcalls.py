@@ -15,6 +15,7 @@ from karpy.cloud.provider import (
     NodeClassStatus,
     RawNodeClass,
     RefusingVolumes,
+    WithRegistrationHooks,
 )
 from karpy.controllers.turns import acting
 from karpy.errors import InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady, ProviderError
@@ -29,7 +30,7 @@ __all__ = ["OPTIONAL", "CountedCloud"]
 T = TypeVar("T")
 
 
-OPTIONAL = (Defaulting, GivingNotice, RefusingVolumes)
+OPTIONAL = (Defaulting, GivingNotice, RefusingVolumes, WithRegistrationHooks)
 """What a provider may offer beside the contract. It is passed on as it is."""
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from karpy.clock import Clock
 from karpy.errors import KubeError
+from karpy.metrics import Metric
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.operator import Operator
@@ -29,6 +31,56 @@ class Silence:
         """Nothing."""
 
     error = warning = debug = info
+
+
+class Notes:
+    """A logger that keeps what it is told: level, message and the rest of each line."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    def bind(self, **_: Any) -> Notes:
+        return self
+
+    def debug(self, message: str, **keys: Any) -> None:
+        self.lines.append(("debug", message, keys))
+
+    def info(self, message: str, **keys: Any) -> None:
+        self.lines.append(("info", message, keys))
+
+    def warning(self, message: str, **keys: Any) -> None:
+        self.lines.append(("warning", message, keys))
+
+    def error(self, message: str, **keys: Any) -> None:
+        self.lines.append(("error", message, keys))
+
+    def said(self, message: str) -> list[dict[str, Any]]:
+        """The keys beside this message, each time that it was logged."""
+        return [keys for _level, text, keys in self.lines if text == message]
+
+
+class Tally(Exposition):
+    """Metrics as they are shown, and everything that was told, in order."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        super().__init__(clock)
+        self._told: list[tuple[Metric, float, dict[str, str]]] = []
+
+    def add(self, metric: Metric, amount: float = 1.0, /, **labels: str) -> None:
+        super().add(metric, amount, **labels)
+        self._told.append((metric, amount, labels))
+
+    def set(self, metric: Metric, value: float, /, **labels: str) -> None:
+        super().set(metric, value, **labels)
+        self._told.append((metric, value, labels))
+
+    def observe(self, metric: Metric, value: float, /, **labels: str) -> None:
+        super().observe(metric, value, **labels)
+        self._told.append((metric, value, labels))
+
+    def told(self, metric: Metric) -> list[tuple[float, dict[str, str]]]:
+        """Amount and labels, each time."""
+        return [(amount, labels) for each, amount, labels in self._told if each is metric]
 
 
 class Intercepted:
@@ -57,8 +109,8 @@ class Stage:
         self.api, self.cloud, self.clock = self.world.api, self.world.cloud, self.world.clock
         self.kube = Intercepted(self.api)
         self.decisions: list[tuple[float, Any]] = []
+        self.log, self.metrics = Notes(), Tally(self.clock)
         self.settings = settings
-        self.metrics = Exposition(self.clock)
         self.operator = self.start()
         self.metrics.read_from(lambda: self.operator.readings())
         self.world.apply([NODE_CLASS, *(objects or (pool(),))])
@@ -72,7 +124,7 @@ class Stage:
             clock=self.clock,
             settings=self.settings,
             on_decision=lambda now, decision: self.decisions.append((now, decision)),
-            log=Silence(),
+            log=self.log,
             metrics=self.metrics,
         )
         self.world.install(operator)
