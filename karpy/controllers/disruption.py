@@ -30,6 +30,8 @@ from karpy.taints import DISRUPTED
 __all__ = ["Disruption"]
 
 _WATCH_REPLACEMENTS_S = 1.0
+_BETWEEN_SEARCHES_S = 1.0
+"""Claims that turn consolidatable one shortly after another are looked at together."""
 _MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
@@ -61,6 +63,7 @@ class Disruption:
         self._found: tuple[Command, float] | None = None
         self._under_way: _UnderWay | None = None
         self._at_rest: _AtRest | None = None
+        self._searched = -math.inf
         self._reached: dict[str, frozenset[str]] = {}
 
     @property
@@ -84,6 +87,11 @@ class Disruption:
             return self._continue(self._under_way)
         if self._found is not None:
             return self._validate(*self._found)
+        now = self._shared.clock.now()
+        left = self._searched + _BETWEEN_SEARCHES_S - now
+        if 0 < left <= _BETWEEN_SEARCHES_S:
+            return Result(left)
+        self._searched = now
         self._undo_leftovers()
         return self._search()
 
