@@ -36,6 +36,12 @@ class Settings:
     """How many of the cheapest feasible types a launch keeps."""
     launch_timeout_s: float = 300.0
     registration_timeout_s: float = 900.0
+    registration_failures_allowed: int = attrs.field(default=3, validator=attrs.validators.ge(0))
+    """After so many nodes in a row that did not join, their pool rests, and others serve its pods; 0: it never does. A pool's own
+    annotation ``karpy.dev/registration-failures-allowed`` says otherwise."""
+    registration_rest_s: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
+    """How long a pool rests first; then one node is tried, and each rest after that is twice as long as the one before, at the most
+    four hours."""
     disruption_poll_s: float = 10.0
     """How often nodes are looked at for disruption while nothing happens."""
     validation_delay_s: float = 15.0

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from karpy.objects.meta import Condition, find_condition, set_condition
 
-__all__ = ["AWAITING", "is_said", "with_condition", "with_conditions"]
+__all__ = ["AWAITING", "AWAITING_MESSAGE", "is_said", "transitions", "with_condition", "with_conditions"]
 
 AWAITING = "AwaitingReconciliation"
-_AWAITING_MESSAGE = "object is awaiting reconciliation"
+AWAITING_MESSAGE = "object is awaiting reconciliation"
 
 
 def with_condition(
@@ -36,7 +36,7 @@ def with_conditions(
         merged = set_condition(merged, new, now=now)
     for type_ in depends_on:
         if find_condition(merged, type_) is None:
-            merged = set_condition(merged, Condition(type_, "Unknown", AWAITING, _AWAITING_MESSAGE), now=now)
+            merged = set_condition(merged, Condition(type_, "Unknown", AWAITING, AWAITING_MESSAGE), now=now)
     merged = set_condition(merged, _ready(merged, depends_on), now=now)
     if not generation:
         return merged
@@ -61,3 +61,15 @@ def _ready(conditions: Sequence[Condition], depends_on: Sequence[str]) -> Condit
     failed = any(statuses[type_] == "False" for type_ in depends_on)
     reason = "UnhealthyDependents" if failed else "ReconcilingDependents"
     return Condition("Ready", "False" if failed else "Unknown", reason, ", ".join(open_ones))
+
+
+def transitions(before: Sequence[Condition], after: Sequence[Condition]) -> Iterator[tuple[str, str]]:
+    """The types whose status changed, and what is told of each; a condition that was not there was Unknown."""
+    for new in after:
+        old = find_condition(before, new.type)
+        was = old.status if old is not None else "Unknown"
+        if was != new.status:
+            told = (
+                f"Status condition transitioned, Type: {new.type}, Status: {was} -> {new.status}, Reason: {new.reason}"
+            )
+            yield new.type, f"{told}, Message: {new.message}" if new.message else told

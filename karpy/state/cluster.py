@@ -268,11 +268,6 @@ class ClusterState:
     def node(self, name: str) -> Node | None:
         return self._machines.node(name)
 
-    def pods(self) -> tuple[Pod, ...]:
-        """All pods, whatever has become of them."""
-        with self._lock:
-            return tuple(self._pods.values())
-
     def machine(self, claim: str) -> NodeView | None:
         """The view of the machine that this claim stands for, without taking a whole snapshot."""
         with self._lock:
@@ -282,6 +277,11 @@ class ClusterState:
         """The capacity of the pool's machines that are not leaving, without taking a whole snapshot."""
         with self._lock:
             return self._machines.held(pool)
+
+    def pods(self) -> tuple[Pod, ...]:
+        """All pods, whatever has become of them."""
+        with self._lock:
+            return tuple(self._pods.values())
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""

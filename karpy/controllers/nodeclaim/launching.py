@@ -8,6 +8,7 @@ from karpy import labels
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, allocatable_groups
 from karpy.cloud.provider import CloudProvider, Instance, RawNodeClass
 from karpy.controllers.nodeclaim.ending import end_claim
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.errors import CreateFailed, InsufficientCapacity, KubeError, NodeClassNotReady
 from karpy.lifecycle.launch import choices
@@ -29,6 +30,7 @@ class Launching:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._health = PoolHealth(shared)
 
     def launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
         """Launch, and write down what was given; or what went wrong, until the claim's time is over.
@@ -36,6 +38,11 @@ class Launching:
         Raises:
             Exception: what the provider raised, if the same call may succeed later.
         """
+        leaving = self._what_leaves(claim)
+        if leaving:
+            self._shared.log.info("nodeclaim is not launched any more", reason=leaving)
+            self._shared.delete_claim(claim)
+            return
         try:
             instance = self._create(claim, provider)
         except (InsufficientCapacity, NodeClassNotReady) as error:
@@ -48,6 +55,7 @@ class Launching:
         # Labels first: a claim that is launched is known by them from then on.
         merged = {**instance.labels, **claim.labels}
         fresh = self._patch(claim, provider, instance, merged)
+        self._health.launched(claim)
         self._shared.set_condition(
             fresh,
             Condition(LAUNCHED, "True", LAUNCHED, ""),
@@ -88,7 +96,20 @@ class Launching:
         message = f"NodeClaim {claim.name} event: {_shortened(told)}"
         self._shared.recorder.warning(NODE_CLAIM, claim.metadata, event, message)
         self._shared.log.error("failed launching nodeclaim", error=told)
+        if isinstance(error, InsufficientCapacity):
+            self._health.lacks_capacity(claim.pool, str(error))
         end_claim(self._shared, claim, counted)
+
+    def _what_leaves(self, claim: NodeClaim) -> str:
+        """What made the claim and is on its way out, if anything is. Somebody wants that, so it is no failure."""
+        pool, node_class = self._shared.state.pool(claim.pool), self._shared.state.node_class(claim.node_class)
+        if not claim.pool:
+            return ""
+        if pool is None or pool.metadata.is_deleting:
+            return f"nodepool {claim.pool} is {'gone' if pool is None else 'being deleted'}"
+        if node_class is not None and node_class["metadata"].get("deletionTimestamp"):
+            return f"node class {claim.node_class.kind}/{claim.node_class.name} is being deleted"
+        return ""
 
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         node_class = self._node_class(claim)

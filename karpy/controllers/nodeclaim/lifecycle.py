@@ -11,6 +11,7 @@ from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.nodeclaim.launching import Launching
 from karpy.controllers.nodeclaim.registering import Registering
 from karpy.controllers.nodeclaim.releasing import Releasing
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.lifecycle.nodeclaim import next_step
 from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Step, Wait
@@ -32,8 +33,9 @@ class NodeClaimLifecycle:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._health = PoolHealth(shared)
         self._launching = Launching(shared)
-        self._registering = Registering(shared)
+        self._registering = Registering(shared, self._health)
         self._releasing = Releasing(shared)
 
     @property
@@ -76,6 +78,7 @@ class NodeClaimLifecycle:
             case GiveUp(reason, limit_s):
                 keys = {"provider-id": claim.provider_id} if claim.provider_id else {}
                 shared.log.debug("terminating due to timeout", timeout=format_duration(limit_s), reason=reason, **keys)
+                self._health.gave_up(claim)
                 end_claim(shared, claim, reason)
             case Settled(consolidatable, retry):
                 self._settle(claim, consolidatable=consolidatable)

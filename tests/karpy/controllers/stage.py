@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -60,23 +60,19 @@ class Notes:
 
 
 class Tally(Exposition):
-    """Metrics as they are shown, and everything that was told, in order."""
+    """Metrics that can be scraped, and that remember everything they were told, in order."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self._told: list[tuple[Metric, float, dict[str, str]]] = []
 
     def add(self, metric: Metric, amount: float = 1.0, /, **labels: str) -> None:
-        super().add(metric, amount, **labels)
         self._told.append((metric, amount, labels))
-
-    def set(self, metric: Metric, value: float, /, **labels: str) -> None:
-        super().set(metric, value, **labels)
-        self._told.append((metric, value, labels))
+        super().add(metric, amount, **labels)
 
     def observe(self, metric: Metric, value: float, /, **labels: str) -> None:
-        super().observe(metric, value, **labels)
         self._told.append((metric, value, labels))
+        super().observe(metric, value, **labels)
 
     def told(self, metric: Metric) -> list[tuple[float, dict[str, str]]]:
         """Amount and labels, each time."""
@@ -104,9 +100,11 @@ def intercept(target: Any, name: str, function: Callable[..., Any]) -> None:
 class Stage:
     """One world, one operator. ``kube`` is what the operator talks to; the world's own actors use ``api``."""
 
-    def __init__(self, *objects: Json, settings: Settings | None = None) -> None:
+    def __init__(self, *objects: Json, settings: Settings | None = None, hooks: Sequence[Any] = ()) -> None:
         self.world = World(timing=QUICK)
         self.api, self.cloud, self.clock = self.world.api, self.world.cloud, self.world.clock
+        if hooks:
+            self.cloud.registration_hooks = hooks  # type: ignore[attr-defined]
         self.kube = Intercepted(self.api)
         self.decisions: list[tuple[float, Any]] = []
         self.log, self.metrics = Notes(), Tally(self.clock)

@@ -99,3 +99,25 @@ def test_a_machine_that_is_up_settles_and_becomes_consolidatable() -> None:
 def test_the_same_question_has_the_same_answer() -> None:
     claim, node = make_machine("m", reached=LAUNCHED)
     assert step(claim, node) == step(claim, node)
+
+
+def test_several_nodes_of_one_claim_are_a_contradiction_that_is_told_by_name() -> None:
+    claim, node = make_machine("m", reached=LAUNCHED)
+    twin = {**node, "metadata": {**node["metadata"], "name": "twin"}}
+    nodes = [Node.from_dict(each) for each in (node, twin)]
+    found = next_step(NodeClaim.from_dict(claim), nodes, None, now=START, settings=SETTINGS)
+    told = "Invariant violated, matched multiple nodes (m, twin)"
+    assert found == Wait("Registered", "MultipleNodesFound", told, 900.0, status="False")
+    late = next_step(NodeClaim.from_dict(claim), nodes, None, now=START + 900, settings=SETTINGS)
+    assert late == GiveUp("registration_timeout", 900.0)
+
+
+@pytest.mark.core("CORE-662")
+def test_a_pool_may_give_its_nodes_more_time() -> None:
+    pool = make_nodepool()
+    pool["metadata"]["annotations"] = {"karpy.dev/registration-timeout": "30m"}
+    claim = NodeClaim.from_dict(make_claim(reached=LAUNCHED))
+    read = NodePool.from_dict(pool)
+    late, later = (next_step(claim, (), read, now=START + at, settings=SETTINGS) for at in (1799.0, 1800.0))
+    assert late == Wait("Registered", "NodeNotFound", "Node not registered with cluster", 1.0)
+    assert later == GiveUp("registration_timeout", 1800.0)
