@@ -26,6 +26,7 @@ from karpy.controllers.nodeoverlay import OverlayStatus
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.together import Together, one_by_one
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
@@ -47,7 +48,8 @@ class Operator:
     """All controllers of karpy, for the given clouds.
 
     ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger;
-    ``metrics`` is told what happened.
+    ``metrics`` is told what happened. ``together`` makes calls that do not depend on each other: one after another, or in threads
+    (`karpy.controllers.together.InThreads`).
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
@@ -63,6 +65,7 @@ class Operator:
         on_decision: Callable[[float, Any], None] = _ignore,
         log: Any = None,
         metrics: Metrics | None = None,
+        together: Together = one_by_one,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
         self.settings = settings
@@ -81,6 +84,7 @@ class Operator:
             recorder=self.recorder,
             metrics=metrics if metrics is not None else Unmeasured(),
             on_decision=on_decision,
+            together=together,
             log=log if log is not None else structlog.get_logger("karpy"),
         )
         self.controllers: tuple[Controller, ...] = (

@@ -13,10 +13,10 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
+from karpy.controllers.creating import create_claim
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
-from karpy.lifecycle.launch import new_claim
 from karpy.objects.kinds import NODE, NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
 from karpy.objects.node import Node
@@ -139,10 +139,7 @@ class Disruption:
     def _launch(self, command: Command) -> Iterable[str]:
         shared = self._shared
         for launch in command.replacements:
-            raw = shared.kube.create(NODE_CLAIM, new_claim(launch, shared.clouds.labels))
-            shared.state.apply(WatchEvent(EventType.ADDED, NODE_CLAIM, raw))
-            name: str = raw["metadata"]["name"]
-            shared.state.nominate(name, launch.planned_uids, until=self._nominated_until())
+            name = create_claim(shared, launch, command.reason.value.lower()).name
             shared.log.info("created nodeclaim", NodePool=launch.pool.name, NodeClaim=name)
             yield name
 

@@ -1,0 +1,32 @@
+"""A planned machine gets its claim: one place for all who launch."""
+
+from __future__ import annotations
+
+from karpy.controllers.shared import Shared
+from karpy.lifecycle.launch import new_claim
+from karpy.metrics import NODECLAIMS_CREATED
+from karpy.objects.kinds import NODE_CLAIM
+from karpy.objects.meta import ObjectMeta, decode
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.scheduling.plan import Launch
+
+__all__ = ["PROVISIONED", "create_claim"]
+
+PROVISIONED = "provisioned"
+"""The reason of machines that are launched for pods that wait."""
+
+
+def create_claim(shared: Shared, launch: Launch, reason: str = PROVISIONED) -> ObjectMeta:
+    """Create the claim, and know of it at once: the next pass must not launch for the same pods again.
+
+    Raises:
+        KubeError: it could not be created.
+    """
+    raw = shared.kube.create(NODE_CLAIM, new_claim(launch, shared.clouds.labels))
+    meta: ObjectMeta = decode(raw["metadata"], ObjectMeta)
+    shared.state.apply(WatchEvent(EventType.ADDED, NODE_CLAIM, raw))
+    until = shared.clock.now() + shared.settings.nomination_window_s
+    shared.state.nominate(meta.name, launch.planned_uids, until=until)
+    relaxed = "true" if launch.min_values_relaxed else "false"
+    shared.metrics.add(NODECLAIMS_CREATED, reason=reason, nodepool=launch.pool.name, min_values_relaxed=relaxed)
+    return meta
