@@ -22,7 +22,7 @@ from karpy.objects.nodeclaim import REGISTERED
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.scheduling.barren import barren_pools
-from karpy.scheduling.configured import solve_as_set
+from karpy.scheduling.configured import plan_as_set, solve_as_set
 from karpy.scheduling.fullness import full_launches
 from karpy.scheduling.plan import Launch, Nomination, Plan
 from karpy.state.catalogs import with_catalog
@@ -110,7 +110,7 @@ class Provisioner:
         ):
             self._telling.sells_nothing(pool, for_min_values=for_min_values)
         began = shared.clock.now()
-        plan = solve_as_set(shared.settings, snapshot, catalog)
+        plan = plan_as_set(shared.settings, snapshot, catalog)
         shared.on_decision(shared.clock.now(), plan)
         self._telling.planned(plan, snapshot, shared.clock.now() - began)
         pods = {pod.key: pod for pod in snapshot.to_place}

@@ -69,9 +69,13 @@ class Telling:
             log.info("found provisionable pod(s)", Pods=shown, duration=f"{took_s * 1000:.6f}ms")
         self._warn_of_preferences(looked_at)
         self.computed(plan.launches)
-        coming = [n for n in plan.nominations if (view := snapshot.node(n.node)) is not None and not view.is_initialized]
+        coming = [
+            n for n in plan.nominations if (view := snapshot.node(n.node)) is not None and not view.is_initialized
+        ]
         if coming:
-            log.info("computed unready node(s) will fit pod(s)", nodes=len(coming), pods=sum(len(n.pods) for n in coming))
+            log.info(
+                "computed unready node(s) will fit pod(s)", nodes=len(coming), pods=sum(len(n.pods) for n in coming)
+            )
 
     def computed(self, launches: Sequence[Launch]) -> None:
         """These machines are about to be launched."""
