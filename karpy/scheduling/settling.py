@@ -47,7 +47,7 @@ def _missing(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, s
     if not plan.launches or any(_is_reserved(launch) for launch in plan.launches):
         return None
     pods = _placed(plan, snapshot)
-    if _are_alike(pods):
+    if len(pods) < 2 or _are_alike(pods):
         return None
     machines = [_machine(number, launch, catalog) for number, launch in enumerate(plan.launches)]
     cluster = attrs.evolve(
