@@ -77,3 +77,20 @@ NODECLAIMS_TERMINATED: Final = Metric(
     "Number of nodeclaims that are gone.",
     ("nodepool", "capacity_type", "zone"),
 )
+INTERRUPTION_RECEIVED_MESSAGES: Final = Metric(
+    "karpenter_interruption_received_messages_total",
+    MetricType.COUNTER,
+    "Number of notices of clouds that were read, by kind.",
+    ("message_type",),
+)
+INTERRUPTION_DELETED_MESSAGES: Final = Metric(
+    "karpenter_interruption_deleted_messages_total",
+    MetricType.COUNTER,
+    "Number of notices of clouds that were dealt with.",
+)
+INTERRUPTION_QUEUE_DURATION: Final = Metric(
+    "karpenter_interruption_message_queue_duration_seconds",
+    MetricType.HISTOGRAM,
+    "How long notices of clouds waited before they were dealt with.",
+    buckets=(0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0),
+)

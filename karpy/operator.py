@@ -17,6 +17,7 @@ from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
+from karpy.controllers.interruption import Interruption
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
@@ -96,6 +97,7 @@ class Operator:
             NodeClaimLifecycle(shared),
             PodEvents(shared),
             GarbageCollection(shared),
+            Interruption(shared),
             NodeTermination(shared),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),

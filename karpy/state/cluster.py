@@ -246,6 +246,10 @@ class ClusterState:
     def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
         return self._machines.claim_by_provider_id(provider_id)
 
+    @property
+    def has_claims(self) -> bool:
+        return self._machines.has_claims
+
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that joined for this claim."""
         return self._machines.node_by_provider_id(claim.provider_id)

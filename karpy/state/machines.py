@@ -78,6 +78,10 @@ class Machines:
             self._marked.discard(name)
             self._nominated.pop(name, None)
 
+    @property
+    def has_claims(self) -> bool:
+        return bool(self._claims)
+
     def claims_beside(self, names: AbstractSet[str]) -> list[str]:
         """The claims that are not among these."""
         return [name for name in self._claims if name not in names]
