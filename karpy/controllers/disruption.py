@@ -13,7 +13,7 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
-from karpy.controllers.creating import create_claim
+from karpy.controllers.nodeclaim.creating import create_claim
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
@@ -137,11 +137,8 @@ class Disruption:
         return Result(0)
 
     def _launch(self, command: Command) -> Iterable[str]:
-        shared = self._shared
         for launch in command.replacements:
-            name = create_claim(shared, launch, command.reason.value.lower()).name
-            shared.log.info("created nodeclaim", NodePool=launch.pool.name, NodeClaim=name)
-            yield name
+            yield create_claim(self._shared, launch, command.reason.value.lower()).name
 
     def _nominated_until(self) -> float:
         return self._shared.clock.now() + self._shared.settings.nomination_window_s

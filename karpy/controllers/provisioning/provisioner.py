@@ -10,7 +10,7 @@ import attrs
 from karpy.cloud.instancetype import Catalog
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
-from karpy.controllers.creating import create_claim
+from karpy.controllers.nodeclaim.creating import PROVISIONED, create_claim
 from karpy.controllers.provisioning.batching import Batching
 from karpy.controllers.provisioning.patience import Patience
 from karpy.controllers.provisioning.telling import Telling, name_of
@@ -164,13 +164,12 @@ class Provisioner:
                 failed.append(outcome)
                 continue
             self._patience.note_launch(outcome.name, launch.planned_uids)
-            self._telling.created(launch, outcome)
             self._telling.nominated(launch.pods, pods, outcome.name)
         return failed
 
     def _try_create(self, launch: Launch) -> ObjectMeta | KubeError:
         try:
-            return create_claim(self._shared, launch)
+            return create_claim(self._shared, launch, PROVISIONED)
         except KubeError as error:
             return error
 

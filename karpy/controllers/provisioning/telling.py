@@ -102,16 +102,6 @@ class Telling:
 
     # Of single pods
 
-    def created(self, launch: Launch, claim: ObjectMeta) -> None:
-        """A machine of the plan has its claim."""
-        self._shared.log.info(
-            "created nodeclaim",
-            NodePool=name_of(launch.pool.metadata),
-            NodeClaim=name_of(claim),
-            requests=launch.requests.to_dict(),
-            **{"instance-types": launch.instance_types_text},
-        )
-
     def nominated(self, keys: Iterable[str], pods: Mapping[str, Pod], claim: str, node: str = "") -> None:
         """Where these pods should run. Of very many at once not every one is told."""
         target = f"nodeclaim/{claim}" + (f", node/{node}" if node else "")
