@@ -7,6 +7,7 @@ from functools import partial
 
 import attrs
 
+from karpy import labels
 from karpy.cloud.instancetype import Catalog
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
@@ -47,6 +48,7 @@ class Provisioner:
         self._headroom = HeadroomClock()
         self._patience = Patience()
         self._telling = Telling(shared)
+        self._has_measured = False
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -67,6 +69,7 @@ class Provisioner:
         if not snapshot.to_place and not snapshot.headroom:
             self._batching.left_s(frozenset(), now)
             return DONE
+        self._measure(snapshot)
         self._patience.look(snapshot, now)
         pods = {pod.metadata.uid: pod for pod in snapshot.to_place if not self._is_held(pod, snapshot)}
         for uid in [uid for uid in pods if self._patience.holds(uid, now)]:
@@ -78,6 +81,16 @@ class Provisioner:
         if waiting:
             self._provision(snapshot)
         return self._later(snapshot)
+
+    def _measure(self, snapshot: Snapshot) -> None:
+        """Learn once what machines have that are there already: what former lives knew of it went with them."""
+        if self._has_measured:
+            return
+        self._has_measured = True
+        for view in snapshot.nodes:
+            if view.claim is not None and view.is_initialized:
+                type_ = view.claim.labels.get(labels.INSTANCE_TYPE, "")
+                self._shared.clouds.measured.note(view.claim.node_class, type_, view.claim.allocatable, view.allocatable)
 
     def _later(self, snapshot: Snapshot) -> Result:
         """Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen."""
