@@ -11,6 +11,7 @@ import bisect
 import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import attrs
 
@@ -113,16 +114,23 @@ class _Alike:
     def __init__(self, machines: Sequence[_Machine]) -> None:
         self.machines = machines
         self.view = machines[0].node.view
+        self._out: dict[tuple[int, Rung], set[int]] = {}
         self._order = sorted((-each.share, number) for number, each in enumerate(machines))
 
-    def first(self, lot: Lot, rung: Rung) -> int | None:
-        """The number of the first machine that takes such a pod."""
+    def first(self, lot: Lot, rung: Rung, refused: AbstractSet[ExistingNode]) -> int | None:
+        """The number of the first machine that takes such a pod, beside those that have refused it."""
         amounts = lot.pod_class.amounts
+        out = self._out.setdefault((id(lot.pod_class), rung), set())
         for _, number in self._order:
+            if number in out:
+                continue
             node = self.machines[number].node
             free = node.free
             if all(free.get(name, 0) >= amount for name, amount in amounts) and rung.allows_host(node.view.name):
-                return number
+                if node not in refused:
+                    return number
+            elif not rung.host_affinities:
+                out.add(number)  # it only gets fuller, and more of those come there who keep others away
         return None
 
     def moved(self, number: int) -> None:
@@ -156,28 +164,34 @@ class _Board:
     def put(self, pod: Pod, pod_class: PodClass) -> bool:
         """Put the pod where kube-scheduler would; False when nowhere."""
         lot = Lot(pod_class, (pod,))
-        cpu, memory = pod_class.requests.get(CPU, 0), pod_class.requests.get(MEMORY, 0)
-        best: tuple[float, _Alike, int, Rung] | None = None
-        for group, rungs in self._groups_for(pod_class):
+        refused: set[ExistingNode] = set()
+        while (best := self._best(lot, refused)) is not None:
+            group, number, rung = best
+            node = group.machines[number].node
+            if node.add(lot):
+                rung.record_node(node.view)
+                group.moved(number)
+                return True
+            refused.add(node)  # for its ports or disks
+        return False
+
+    def _best(self, lot: Lot, refused: AbstractSet[ExistingNode]) -> tuple[_Alike, int, Rung] | None:
+        """The machine that scores best for such a pod, of those that take it as far as labels, taints and amounts go."""
+        requests = lot.pod_class.requests
+        cpu, memory = requests.get(CPU, 0), requests.get(MEMORY, 0)
+        best, most = None, float("-inf")
+        for group, rungs in self._groups_for(lot.pod_class):
             for rung in rungs:
                 if not rung.allows_labels(group.view.labels):
                     continue
-                number = group.first(lot, rung)
+                number = group.first(lot, rung, refused)
                 if number is None:
                     continue
                 score = group.machines[number].score(cpu, memory)
-                if best is None or score > best[0]:
-                    best = (score, group, number, rung)
+                if score > most:
+                    best, most = (group, number, rung), score
                 break
-        if best is None:
-            return False
-        _, group, number, rung = best
-        node = group.machines[number].node
-        if not node.add(lot):
-            return False  # ports or disks: rare, and then the pod waits in the play as well
-        rung.record_node(node.view)
-        group.moved(number)
-        return True
+        return best
 
     def _groups_for(self, pod_class: PodClass) -> list[tuple[_Alike, list[Rung]]]:
         """The machines whose labels and taints suit the class, and by which alternative of what it asks for."""

@@ -90,7 +90,9 @@ class Provisioner:
         for view in snapshot.nodes:
             if view.claim is not None and view.is_initialized:
                 type_ = view.claim.labels.get(labels.INSTANCE_TYPE, "")
-                self._shared.clouds.measured.note(view.claim.node_class, type_, view.claim.allocatable, view.allocatable)
+                self._shared.clouds.measured.note(
+                    view.claim.node_class, type_, view.claim.allocatable, view.allocatable
+                )
 
     def _later(self, snapshot: Snapshot) -> Result:
         """Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen."""

@@ -103,4 +103,3 @@ def test_a_refusal_of_an_early_launch_is_made_good() -> None:
     stage.run(120)
     assert len(refusals) == 3
     assert not stage.operator.state.snapshot().pending
-

@@ -19,7 +19,9 @@ def messages(stage: Stage) -> list[tuple[str, str]]:
 
 def told(stage: Stage, reason: str) -> list[dict[str, Any]]:
     """Our events of this reason."""
-    events = [e for e in stage.all(kinds.EVENT) if e["reason"] == reason and e["source"].get("component") == "karpenter"]
+    events = [
+        e for e in stage.all(kinds.EVENT) if e["reason"] == reason and e["source"].get("component") == "karpenter"
+    ]
     return [dict(each) for each in events]
 
 
@@ -85,7 +87,11 @@ def test_a_pod_that_cannot_be_placed_is_an_error_once_and_one_that_is_not_looked
 
 def test_wishes_that_can_keep_nodes_from_going_are_warned_of_once_a_day() -> None:
     apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "pod"}}}
-    wish = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": apart}]}}
+    wish = {
+        "podAntiAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": apart}]
+        }
+    }
     spread = {
         "maxSkew": 1,
         "topologyKey": "topology.kubernetes.io/zone",
