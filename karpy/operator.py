@@ -16,18 +16,26 @@ from karpy.cloud.provider import CloudProvider
 from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
+from karpy.controllers.cloudcalls import CountedCloud
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.interruption import Interruption
+from karpy.controllers.metrics.readings import Readings
+from karpy.controllers.node.hydration import NodeHydration
 from karpy.controllers.node.termination import NodeTermination
+from karpy.controllers.nodeclaim.consistency import Consistency
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
+from karpy.controllers.nodeclaim.hydration import ClaimHydration
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
 from karpy.controllers.nodeoverlay import OverlayStatus
+from karpy.controllers.nodepool.static_deprovisioning import StaticDeprovisioning
+from karpy.controllers.nodepool.static_provisioning import StaticProvisioning
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
 from karpy.controllers.together import Together, one_by_one
+from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
@@ -49,8 +57,8 @@ class Operator:
     """All controllers of karpy, for the given clouds.
 
     ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger;
-    ``metrics`` is told what happened. ``together`` makes calls that do not depend on each other: one after another, or in threads
-    (`karpy.controllers.together.InThreads`).
+    ``metrics`` is told what happened. What can be measured at any time is told by `readings` when it is called. ``together`` makes
+    calls that do not depend on each other: one after another, or in threads (`karpy.controllers.together.InThreads`).
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
@@ -69,10 +77,13 @@ class Operator:
         together: Together = one_by_one,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
+        log = log if log is not None else structlog.get_logger("karpy")
         self.settings = settings
         self._spreads_by_default = bool(read_scheduler_config(settings.scheduler_config))
         if settings.packing:
             Packing.named(settings.packing)  # said at the start, not in the first pass
+        if metrics is not None:
+            providers = tuple(CountedCloud(provider, metrics, clock) for provider in providers)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
         self.recorder = EventRecorder(kube, clock)
@@ -86,22 +97,29 @@ class Operator:
             metrics=metrics if metrics is not None else Unmeasured(),
             on_decision=on_decision,
             together=together,
-            log=log if log is not None else structlog.get_logger("karpy"),
+            log=log,
         )
-        self.controllers: tuple[Controller, ...] = (
+        self.readings = Readings(shared)
+        controllers: tuple[Controller, ...] = (
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
+            *((StaticProvisioning(shared), StaticDeprovisioning(shared)) if settings.static_capacity else ()),
             *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
             NodeClaimLifecycle(shared),
+            ClaimHydration(shared),
+            NodeHydration(shared),
+            Consistency(shared),
             PodEvents(shared),
             GarbageCollection(shared),
             Interruption(shared),
             NodeTermination(shared),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
+            *self.readings.controllers,
         )
+        self.controllers: tuple[Controller, ...] = tuple(InTurn(controller, log) for controller in controllers)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

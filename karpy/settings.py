@@ -40,6 +40,12 @@ class Settings:
     """How many of the cheapest feasible types a launch keeps."""
     launch_timeout_s: float = 300.0
     registration_timeout_s: float = 900.0
+    registration_failures_allowed: int = attrs.field(default=3, validator=attrs.validators.ge(0))
+    """After so many nodes in a row that did not join, their pool rests, and others serve its pods; 0: it never does. A pool's own
+    annotation ``karpy.dev/registration-failures-allowed`` says otherwise."""
+    registration_rest_s: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
+    """How long a pool rests first; then one node is tried, and each rest after that is twice as long as the one before, at the most
+    four hours."""
     disruption_poll_s: float = 10.0
     """How often nodes are looked at for disruption while nothing happens."""
     validation_delay_s: float = 15.0
@@ -78,6 +84,10 @@ class Settings:
     """Feature gate StaticCapacity: whether pools that name a number of replicas are served."""
     reserved_capacity: bool = True
     """Feature gate ReservedCapacity: whether reservations are counted, so that none is promised twice."""
+
+    cluster_state_observability: bool = True
+    """Whether there are gauges of nodes, pods and pools, and metrics of conditions (the flag disable-cluster-state-observability
+    switches them off)."""
 
     @property
     def nomination_window_s(self) -> float:

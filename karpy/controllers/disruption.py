@@ -14,6 +14,7 @@ import attrs
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.nodeclaim.creating import create_claim
+from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
@@ -158,7 +159,7 @@ class Disruption:
             why = command.reason.value
             shared.recorder.normal(NODE, node.metadata, "DisruptionTerminating", f"Disrupting Node: {why}")
             shared.recorder.normal(NODE_CLAIM, claim.metadata, "DisruptionTerminating", f"Disrupting NodeClaim: {why}")
-            shared.delete_claim(claim)
+            end_claim(shared, claim, why.lower())
         self._under_way = None
         return Result(0)
 

@@ -13,7 +13,7 @@ from karpy.controllers.together import Together, one_by_one
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
-from karpy.lifecycle.conditions import with_condition
+from karpy.lifecycle.conditions import is_said, with_conditions
 from karpy.metrics import Metrics
 from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
@@ -57,15 +57,15 @@ class Shared:
             if not error.not_found:
                 raise
 
-    def set_condition(self, claim: NodeClaim, condition: Condition, **fields: Any) -> None:
-        """Write one condition of a claim and what depends on it, unless it says so already.
+    def set_condition(self, claim: NodeClaim, *conditions: Condition, **fields: Any) -> None:
+        """Write conditions of a claim and what depends on them, unless it says so already.
 
         The state hears of it at once, so that a controller may write several in one go.
         """
-        old = claim.condition(condition.type)
-        if old is not None and not fields and _said(old) == _said(condition):
+        if not fields and all(is_said(claim.conditions, condition) for condition in conditions):
             return
-        merged = with_condition(claim.conditions, condition, ROOT_CONDITIONS, now=self.clock.now())
+        now, generation = self.clock.now(), claim.metadata.generation
+        merged = with_conditions(claim.conditions, conditions, ROOT_CONDITIONS, now=now, generation=generation)
         self.patch_claim_status(claim, merged, **fields)
 
     def patch_claim_status(self, claim: NodeClaim, conditions: tuple[Condition, ...], **fields: Any) -> None:
@@ -81,7 +81,3 @@ def conditions_patch(resource_version: str, conditions: tuple[Condition, ...], *
         "metadata": {"resourceVersion": resource_version},
         "status": {"conditions": to_wire(conditions), **fields},
     }
-
-
-def _said(condition: Condition) -> tuple[str, str | None, str | None]:
-    return condition.status, condition.reason, condition.message or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, Protocol, TypeVar
 
 from karpy.errors import InvalidObject
@@ -29,7 +30,7 @@ def one_by_one(calls: Sequence[Callable[[], T]], /) -> list[T]:
 
 
 class InThreads:
-    """Up to ``most`` calls at a time. Threads are started when they are first needed, and kept."""
+    """Up to ``most`` calls at a time, each in the context of who asked for it. Threads are started when they are first needed."""
 
     def __init__(self, most: int = 10) -> None:
         if most < 1:
@@ -39,7 +40,7 @@ class InThreads:
     def __call__(self, calls: Sequence[Callable[[], Any]], /) -> list[Any]:
         if len(calls) < 2:
             return one_by_one(calls)
-        under_way = [self._pool.submit(call) for call in calls]
+        under_way = [self._pool.submit(copy_context().run, call) for call in calls]
         failed = [error for each in under_way if (error := each.exception()) is not None]
         if failed:
             raise failed[0]

@@ -10,7 +10,7 @@ from karpy.errors import InvalidObject
 from karpy.objects.nodepool import Budget, NodePool
 from karpy.state.snapshot import NodeView, Snapshot
 
-__all__ = ["allowed_disruptions"]
+__all__ = ["allowed_disruptions", "disrupting"]
 
 
 def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason) -> int:
@@ -20,12 +20,16 @@ def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason) -> i
     cannot be read allows nothing.
     """
     members = [view for view in snapshot.nodes if view.pool == pool.name and view.is_managed and view.is_initialized]
-    disrupting = sum(1 for view in members if view.derived(_is_disrupted))
     try:
         allowed = min(_limits(pool.budgets, reason, len(members)), default=len(members))
     except InvalidObject:
         return 0
-    return max(0, allowed - disrupting)
+    return max(0, allowed - disrupting(members))
+
+
+def disrupting(views: Iterable[NodeView]) -> int:
+    """How many of these nodes count against the budgets of their pool: they are going, or not ready."""
+    return sum(1 for view in views if view.is_managed and view.is_initialized and view.derived(_is_disrupted))
 
 
 def _is_disrupted(view: NodeView) -> bool:

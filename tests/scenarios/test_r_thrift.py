@@ -138,8 +138,8 @@ def test_r03_machines_that_never_join_are_few_at_a_time() -> None:
 
 
 def impatient(surroundings: Surroundings) -> Operator:
-    """A quarter of a minute is all that a machine gets for joining."""
-    return karpy(surroundings, registration_timeout_s=15.0)
+    """A quarter of a minute is all that a machine gets for joining, and then comes the next."""
+    return karpy(surroundings, registration_timeout_s=15.0, registration_failures_allowed=0)
 
 
 def test_r03_a_controller_without_patience_is_caught() -> None:

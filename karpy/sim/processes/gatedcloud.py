@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.notices import GivingNotice, Notice
-from karpy.cloud.provider import CloudProvider, Defaulting, Instance, NodeClassStatus, RawNodeClass
+from karpy.cloud.provider import (
+    CloudProvider,
+    Defaulting,
+    Instance,
+    NodeClassStatus,
+    RawNodeClass,
+    RegistrationHook,
+    WithRegistrationHooks,
+)
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
@@ -76,3 +84,9 @@ class GatedCloud:
         """See `karpy.cloud.provider.Defaulting`: nothing, unless the provider adds something."""
         provider: object = self._provider
         return provider.default_requirements(pool) if isinstance(provider, Defaulting) else Requirements()
+
+    @property
+    def registration_hooks(self) -> Sequence[RegistrationHook]:
+        """See `karpy.cloud.provider.WithRegistrationHooks`: what they call is not the cloud's gate."""
+        provider: object = self._provider
+        return provider.registration_hooks if isinstance(provider, WithRegistrationHooks) else ()
