@@ -6,6 +6,7 @@ are deleted only when those are up. A command that was under way when karpy stop
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import attrs
