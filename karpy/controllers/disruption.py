@@ -6,7 +6,6 @@ are deleted only when those are up. A command that was under way when karpy stop
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -15,7 +14,7 @@ from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.nodeclaim.creating import create_claim
 from karpy.controllers.nodeclaim.ending import end_claim
-from karpy.controllers.shared import Shared
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
 from karpy.objects.kinds import NODE, NODE_CLAIM
@@ -30,6 +29,8 @@ from karpy.taints import DISRUPTED
 __all__ = ["Disruption"]
 
 _WATCH_REPLACEMENTS_S = 1.0
+_LONGEST_REST_S = 300.0
+"""A search that found nothing is repeated after so long, though nothing happened (core specification 6.5)."""
 _MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
@@ -80,6 +81,8 @@ class Disruption:
         return singleton(event) if reached - before else ()
 
     def reconcile(self, _request: Request) -> Result:
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         if self._under_way is not None:
             return self._continue(self._under_way)
         if self._found is not None:
@@ -212,5 +215,6 @@ def _has_leftovers(view: NodeView) -> bool:
 
 
 def _next_release(snapshot: Snapshot, now: float) -> float:
-    """When the next node ceases to be nominated for pods, and so may be looked at."""
-    return min((view.nominated_until for view in snapshot.nodes if view.nominated_until > now), default=math.inf)
+    """When the next node ceases to be nominated for pods, and so may be looked at; or when all are looked at again anyway."""
+    released = (view.nominated_until for view in snapshot.nodes if view.nominated_until > now)
+    return min((*released, now + _LONGEST_REST_S))

@@ -10,7 +10,8 @@ from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
 from karpy.controllers.nodeclaim.creating import PROVISIONED, create_claim
 from karpy.controllers.provisioning.patience import Patience
-from karpy.controllers.shared import Shared
+from karpy.controllers.provisioning.timing import note_decisions
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.objects.nodeclaim import REGISTERED
@@ -63,10 +64,13 @@ class Provisioner:
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
         if not snapshot.to_place and not snapshot.headroom:
             self._batch = None
             return DONE
+        self._shared.state.note_waiting(snapshot.pending, now)
         self._patience.look(snapshot, now)
         pods = {pod.metadata.uid: pod for pod in snapshot.to_place if not self._is_held(pod, snapshot)}
         for uid in [uid for uid in pods if self._patience.holds(uid, now)]:
@@ -116,6 +120,7 @@ class Provisioner:
         plan = solve_as_set(shared.settings, snapshot, catalog)
         shared.on_decision(shared.clock.now(), plan)
         pods = {pod.key: pod for pod in snapshot.to_place}
+        note_decisions(shared, plan, snapshot, pods)
         launches = [launch for launch in plan.launches if not self._is_in_vain(launch)]
         failed = [error for launch in launches if (error := self._try_launch(launch, pods)) is not None]
         for nomination in plan.nominations:
