@@ -6,6 +6,7 @@ are deleted only when those are up. A command that was under way when karpy stop
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import attrs
@@ -31,6 +32,8 @@ __all__ = ["Disruption"]
 _WATCH_REPLACEMENTS_S = 1.0
 _LONGEST_REST_S = 300.0
 """A search that found nothing is repeated after so long, though nothing happened (core specification 6.5)."""
+_BETWEEN_SEARCHES_S = 1.0
+"""Claims that turn consolidatable one shortly after another are looked at together."""
 _MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
@@ -62,6 +65,7 @@ class Disruption:
         self._found: tuple[Command, float] | None = None
         self._under_way: _UnderWay | None = None
         self._at_rest: _AtRest | None = None
+        self._searched = -math.inf
         self._reached: dict[str, frozenset[str]] = {}
 
     @property
@@ -87,6 +91,11 @@ class Disruption:
             return self._continue(self._under_way)
         if self._found is not None:
             return self._validate(*self._found)
+        now = self._shared.clock.now()
+        left = self._searched + _BETWEEN_SEARCHES_S - now
+        if 0 < left <= _BETWEEN_SEARCHES_S:
+            return Result(left)
+        self._searched = now
         self._undo_leftovers()
         return self._search()
 
