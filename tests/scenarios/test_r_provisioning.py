@@ -46,7 +46,9 @@ def claims_made(world: World) -> int:
 
 def test_r17_when_all_that_a_pool_buys_is_sold_out_the_next_one_serves_within_a_minute() -> None:
     weather = Weather(shortages=sold_out("c"))
-    world = world_of(karpy, of_family("first", "c", weight=50), of_family("second", "s"), app(replicas=20), weather=weather)
+    world = world_of(
+        karpy, of_family("first", "c", weight=50), of_family("second", "s"), app(replicas=20), weather=weather
+    )
     assert world.run_until(lambda: bool(machines(world)), MINUTE)
     world.run(2 * MINUTE)
     assert running(world) == 20
@@ -56,7 +58,9 @@ def test_r17_when_all_that_a_pool_buys_is_sold_out_the_next_one_serves_within_a_
 
 def test_r17_what_is_known_to_be_sold_out_is_not_tried_again() -> None:
     weather = Weather(shortages=sold_out("c"))
-    world = world_of(karpy, of_family("first", "c", weight=50), of_family("second", "s"), app(replicas=20), weather=weather)
+    world = world_of(
+        karpy, of_family("first", "c", weight=50), of_family("second", "s"), app(replicas=20), weather=weather
+    )
     world.run(2 * MINUTE)
     tried = [refusal.key for answer in world.cloud.answers for refusal in answer.refusals]
     assert len(tried) > 3
