@@ -21,19 +21,24 @@ from karpy.controllers.disruption import Disruption
 from karpy.controllers.interruption import Interruption
 from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.hydration import NodeHydration
+from karpy.controllers.node.repair import NodeRepair
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.consistency import Consistency
+from karpy.controllers.nodeclaim.disruption import DisruptionConditions
+from karpy.controllers.nodeclaim.expiration import Expiration
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
 from karpy.controllers.nodeclaim.hydration import ClaimHydration
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
 from karpy.controllers.nodeoverlay import OverlayStatus
+from karpy.controllers.nodepool.hash import PoolHash
 from karpy.controllers.nodepool.static_deprovisioning import StaticDeprovisioning
 from karpy.controllers.nodepool.static_provisioning import StaticProvisioning
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.state import StateSync
 from karpy.controllers.together import Together, one_by_one
 from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
@@ -86,6 +91,7 @@ class Operator:
             providers = tuple(CountedCloud(provider, metrics, clock) for provider in providers)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
+        self.state.expect(self.kinds)
         self.recorder = EventRecorder(kube, clock)
         shared = Shared(
             kube=kube,
@@ -99,11 +105,15 @@ class Operator:
             together=together,
             log=log,
         )
-        self.readings = Readings(shared)
+        sync = StateSync(shared)
+        self.readings = Readings(shared, sync)
         controllers: tuple[Controller, ...] = (
+            sync,
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
+            PoolHash(shared, NODE_POOL),
+            PoolHash(shared, PROVISIONER),
             *((StaticProvisioning(shared), StaticDeprovisioning(shared)) if settings.static_capacity else ()),
             *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
@@ -112,9 +122,12 @@ class Operator:
             NodeHydration(shared),
             Consistency(shared),
             PodEvents(shared),
+            DisruptionConditions(shared),
+            Expiration(shared),
             GarbageCollection(shared),
             Interruption(shared),
             NodeTermination(shared),
+            *((NodeRepair(shared),) if settings.node_repair else ()),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
             *self.readings.controllers,

@@ -40,6 +40,17 @@ class Settings:
     """How many of the cheapest feasible types a launch keeps."""
     launch_timeout_s: float = 300.0
     registration_timeout_s: float = 900.0
+    expiry_spread: float = attrs.field(default=0.1)
+    """Machines expire at different times within the last part of their life, which is this large: 0.1 of 30 days are 3 days. None
+    gets older than ``expireAfter``. A pool's own annotation ``karpy.dev/expiry-spread`` says otherwise; 0 is Karpenter's way."""
+
+    @expiry_spread.validator
+    def _is_a_part(self, _attribute: object, value: float) -> None:
+        if not 0 <= value <= 1:
+            raise InvalidObject(
+                f"found {value!r}", path="expiry_spread", object_name="Settings", accepted="a number from 0 to 1"
+            )
+
     registration_failures_allowed: int = attrs.field(default=3, validator=attrs.validators.ge(0))
     """After so many nodes in a row that did not join, their pool rests, and others serve its pods; 0: it never does. A pool's own
     annotation ``karpy.dev/registration-failures-allowed`` says otherwise."""

@@ -15,7 +15,8 @@ from karpy.controllers.nodeclaim.creating import PROVISIONED, create_claim
 from karpy.controllers.provisioning.batching import Batching
 from karpy.controllers.provisioning.patience import Patience
 from karpy.controllers.provisioning.telling import Telling, name_of
-from karpy.controllers.shared import Shared
+from karpy.controllers.provisioning.timing import note_decisions
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta
@@ -65,10 +66,13 @@ class Provisioner:
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
         if not snapshot.to_place and not snapshot.headroom:
             self._batching.left_s(frozenset(), now)
             return DONE
+        self._shared.state.note_waiting(snapshot.pending, now)
         self._measure(snapshot)
         self._patience.look(snapshot, now)
         pods = {pod.metadata.uid: pod for pod in snapshot.to_place if not self._is_held(pod, snapshot)}
@@ -129,6 +133,7 @@ class Provisioner:
         shared.on_decision(shared.clock.now(), plan)
         self._telling.planned(plan, snapshot, shared.clock.now() - began)
         pods = {pod.key: pod for pod in snapshot.to_place}
+        note_decisions(shared, plan, snapshot, pods)
         failed = self._launch(plan.launches, pods)
         for nomination in plan.nominations:
             self._nominate(nomination, snapshot, pods)
