@@ -55,6 +55,7 @@ class Race:
         )
         for kind in self.operator.kinds:
             self.world.subscribe(kind, self.operator.state.apply)
+            self.world.loop.on_list(kind, self.operator.state.retain)
         wanted = [{"key": labels.INSTANCE_TYPE, "operator": "In", "values": list(only)}] if only else []
         made = pool(requirements=wanted)
         self.world.apply([NODE_CLASS, {**made, "spec": {**made["spec"], "limits": limits}}])
