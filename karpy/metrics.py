@@ -369,3 +369,12 @@ CLOUDPROVIDER_ERRORS: Final = Metric(
     "Number of calls of the cloud that failed, by the error.",
     ("controller", "method", "provider", "error"),
 )
+
+# What is known
+
+CLUSTER_STATE_REPAIRS: Final = Metric(
+    "karpy_cluster_state_repairs_total",
+    MetricType.COUNTER,
+    "Number of nodes and nodeclaims that cluster state knew otherwise than the API server, and that were read anew.",
+    ("kind",),
+)

@@ -38,6 +38,8 @@ from karpy.controllers.nodepool.static_provisioning import StaticProvisioning
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.state import StateSync
+from karpy.controllers.together import Together, one_by_one
 from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
@@ -60,7 +62,8 @@ class Operator:
     """All controllers of karpy, for the given clouds.
 
     ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger;
-    ``metrics`` is told what happened. What can be measured at any time is told by `readings` when it is called.
+    ``metrics`` is told what happened. What can be measured at any time is told by `readings` when it is called. ``together`` makes
+    calls that do not depend on each other: one after another, or in threads (`karpy.controllers.together.InThreads`).
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
@@ -76,6 +79,7 @@ class Operator:
         on_decision: Callable[[float, Any], None] = _ignore,
         log: Any = None,
         metrics: Metrics | None = None,
+        together: Together = one_by_one,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
         log = log if log is not None else structlog.get_logger("karpy")
@@ -87,6 +91,7 @@ class Operator:
             providers = tuple(CountedCloud(provider, metrics, clock) for provider in providers)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
+        self.state.expect(self.kinds)
         self.recorder = EventRecorder(kube, clock)
         shared = Shared(
             kube=kube,
@@ -97,10 +102,13 @@ class Operator:
             recorder=self.recorder,
             metrics=metrics if metrics is not None else Unmeasured(),
             on_decision=on_decision,
+            together=together,
             log=log,
         )
-        self.readings = Readings(shared)
+        sync = StateSync(shared)
+        self.readings = Readings(shared, sync)
         controllers: tuple[Controller, ...] = (
+            sync,
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),

@@ -32,6 +32,10 @@ class Settings:
     """A batch of pending pods is closed when no new one came for so long."""
     batch_max_duration_s: float = 10.0
     """And in any case after so long."""
+    progressive_launch: bool = True
+    """Whether planned machines that are full are launched while the batch is still held open by pods that keep coming."""
+    foresee_placement: bool = True
+    """Whether a plan for pods that wait allows for where kube-scheduler will put them among machines that come up together."""
     max_instance_types: int = 600
     """How many of the cheapest feasible types a launch keeps."""
     launch_timeout_s: float = 300.0

@@ -215,5 +215,5 @@ class WithRegistrationHooks(Protocol):
 
     @property
     def registration_hooks(self) -> Sequence[RegistrationHook]:
-        """Every one of them is asked each time, also when another is not done. Read each time."""
+        """Every one of them is asked each time, also when another is not done. Read once."""
         ...

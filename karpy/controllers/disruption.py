@@ -15,7 +15,7 @@ from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.nodeclaim.creating import create_claim
 from karpy.controllers.nodeclaim.ending import end_claim
-from karpy.controllers.shared import Shared
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
 from karpy.objects.kinds import NODE, NODE_CLAIM
@@ -30,6 +30,10 @@ from karpy.taints import DISRUPTED
 __all__ = ["Disruption"]
 
 _WATCH_REPLACEMENTS_S = 1.0
+_LONGEST_REST_S = 300.0
+"""A search that found nothing is repeated after so long, though nothing happened (core specification 6.5)."""
+_BETWEEN_SEARCHES_S = 1.0
+"""Claims that turn consolidatable one shortly after another are looked at together."""
 _MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
@@ -61,6 +65,7 @@ class Disruption:
         self._found: tuple[Command, float] | None = None
         self._under_way: _UnderWay | None = None
         self._at_rest: _AtRest | None = None
+        self._searched = -math.inf
         self._reached: dict[str, frozenset[str]] = {}
 
     @property
@@ -80,10 +85,17 @@ class Disruption:
         return singleton(event) if reached - before else ()
 
     def reconcile(self, _request: Request) -> Result:
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         if self._under_way is not None:
             return self._continue(self._under_way)
         if self._found is not None:
             return self._validate(*self._found)
+        now = self._shared.clock.now()
+        left = self._searched + _BETWEEN_SEARCHES_S - now
+        if 0 < left <= _BETWEEN_SEARCHES_S:
+            return Result(left)
+        self._searched = now
         self._undo_leftovers()
         return self._search()
 
@@ -212,5 +224,6 @@ def _has_leftovers(view: NodeView) -> bool:
 
 
 def _next_release(snapshot: Snapshot, now: float) -> float:
-    """When the next node ceases to be nominated for pods, and so may be looked at."""
-    return min((view.nominated_until for view in snapshot.nodes if view.nominated_until > now), default=math.inf)
+    """When the next node ceases to be nominated for pods, and so may be looked at; or when all are looked at again anyway."""
+    released = (view.nominated_until for view in snapshot.nodes if view.nominated_until > now)
+    return min((*released, now + _LONGEST_REST_S))

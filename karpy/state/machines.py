@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from typing import Any
 
-from karpy.objects.meta import ObjectMeta
+from karpy.objects.kinds import NODE, Kind
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import at
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.state.fleets import Fleets
+from karpy.state.graves import Graves, is_older
 from karpy.state.nodeview import NodeView, Order
 from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import Nodes
@@ -38,6 +40,7 @@ class Machines:
         self._stale: dict[_Key, None] = {}
         self._in_order: InOrder[Order, NodeView] = InOrder()
         self._leaving: InOrder[Order, NodeView] = InOrder()
+        self._graves = Graves()
         self._fleets = Fleets()
         self._is_current = True
         """Whether `_nodes_in_order` shows the views as they are."""
@@ -66,8 +69,10 @@ class Machines:
     def take_claim(self, name: str, claim: NodeClaim | None) -> None:
         """This claim is so now, unless a later version of it is known; None: it is gone, and what was decided about it."""
         old = self._claims.get(name)
-        if old is not None and claim is not None and _is_older(claim.metadata, old.metadata):
+        if old is not None and claim is not None and is_older(claim.metadata, old.metadata):
             return  # the watch is behind what a controller wrote and took in itself
+        if claim is not None and self._graves.hold(claim.metadata):
+            return  # it ended before the answer to an earlier write came in
         self._claims.pop(name, None)
         self._stale[_claim_key(name)] = None
         if old is not None:
@@ -80,6 +85,10 @@ class Machines:
         else:
             self._marked.discard(name)
             self._nominated.pop(name, None)
+
+    def bury(self, claim: Any) -> None:
+        """This claim ended, as the watch told: earlier versions of it must not come back."""
+        self._graves.add(claim)
 
     @property
     def has_claims(self) -> bool:
@@ -153,6 +162,11 @@ class Machines:
         """The pods that take room on this node."""
         return tuple(self._pods_on.get(node_name, {}).values())
 
+    def versions(self, kind: Kind) -> Mapping[str, str]:
+        """The resource versions of nodes, or of claims, by name."""
+        held: Mapping[str, Node | NodeClaim] = self._nodes if kind == NODE else self._claims
+        return {name: obj.metadata.resource_version for name, obj in held.items()}
+
     def machine(self, claim: str) -> NodeView | None:
         """The view of the machine that this claim stands for."""
         self._settle()
@@ -221,12 +235,6 @@ def _claim_key(name: str) -> _Key:
 
 def _node_key(name: str) -> _Key:
     return (False, name)
-
-
-def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
-    """Whether ``new`` is an earlier version of the same object, as far as versions can be compared."""
-    versions = (new.resource_version, known.resource_version)
-    return new.uid == known.uid and all(map(str.isdigit, versions)) and int(versions[0]) < int(versions[1])
 
 
 def _check_readable(node: Node) -> None:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import largeworld
+import lifecycles
+import memory
 import optimum
 import serving
 import snapshots
@@ -22,7 +24,9 @@ MODULES = {
     "snapshots": snapshots,
     "serving": serving,
     "worlds": worlds,
+    "lifecycles": lifecycles,
     "largeworld": largeworld,
+    "memory": memory,
 }
 
 

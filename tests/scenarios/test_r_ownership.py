@@ -13,6 +13,7 @@ from karpy.controllers.nodeclaim.releasing import Releasing
 from karpy.controllers.shared import Shared
 from karpy.objects import kinds
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.operator import Operator
 from karpy.sim.processes.process import Surroundings
 from karpy.sim.weather import Stray, Weather
@@ -128,9 +129,9 @@ def test_r06_what_comes_and_goes_at_once_wedges_nothing() -> None:
 class Wedged(ClusterState):
     """Once it has heard of a claim it never hears of its end."""
 
-    def _take_claim(self, name: str, claim: NodeClaim | None) -> None:
-        if claim is not None:
-            super()._take_claim(name, claim)
+    def apply(self, event: WatchEvent) -> None:
+        if event.kind != kinds.NODE_CLAIM or event.type is not EventType.DELETED:
+            super().apply(event)
 
 
 def wedged(surroundings: Surroundings) -> Operator:

@@ -13,6 +13,7 @@ from karpy.controllers.metrics.pods import read_pods
 from karpy.controllers.metrics.pools import read_pools
 from karpy.controllers.metrics.startups import PodStartups
 from karpy.controllers.shared import Shared
+from karpy.controllers.state import StateSync
 from karpy.gauges import BUILD_INFO, CLUSTER_STATE_NODE_COUNT, labels_of_claims, labels_of_nodes, node_gauges
 from karpy.metrics import Reading
 from karpy.objects.kinds import CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL, PROVISIONER
@@ -24,8 +25,9 @@ __all__ = ["Readings"]
 class Readings:
     """Called, it tells how everything is now. What it has to have heard before, its ``controllers`` listen to."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, sync: StateSync) -> None:
         self._shared = shared
+        self._sync = sync
         self._nodes = node_gauges(shared.clouds.labels.well_known)
         self._startups = PodStartups(shared)
         self._watches = _watches(shared) if shared.settings.cluster_state_observability else ()
@@ -36,6 +38,7 @@ class Readings:
         snapshot, now = shared.state.snapshot(), shared.clock.now()
         yield Reading(BUILD_INFO, 1.0, _build())
         yield Reading(CLUSTER_STATE_NODE_COUNT, len(snapshot.nodes))
+        yield from self._sync.readings(now)
         yield from self._startups.readings(now)
         if not shared.settings.cluster_state_observability:
             return

@@ -13,9 +13,9 @@ from karpy.controllers.shared import Shared
 from karpy.errors import CreateFailed, InsufficientCapacity, KubeError, NodeClassNotReady
 from karpy.lifecycle.launch import choices
 from karpy.lifecycle.nodeclaim import NODE_NOT_FOUND
-from karpy.objects.kinds import NODE_CLAIM, NODE_POOL
+from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition
-from karpy.objects.nodeclaim import CONSISTENT_STATE_FOUND, LAUNCHED, REGISTERED, NodeClaim
+from karpy.objects.nodeclaim import LAUNCHED, REGISTERED, NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.resources import NODES
 from karpy.state.catalogs import current_types, types_of
@@ -60,20 +60,19 @@ class Launching:
             fresh,
             Condition(LAUNCHED, "True", LAUNCHED, ""),
             Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND),
-            Condition(CONSISTENT_STATE_FOUND, "True", CONSISTENT_STATE_FOUND, ""),
             providerID=instance.provider_id,
             imageID=instance.image_id or None,
             capacity=instance.capacity.to_dict(),
             allocatable=instance.allocatable.to_dict(),
         )
-        keys = {
-            "provider-id": instance.provider_id,
-            "instance-type": merged.get(labels.INSTANCE_TYPE, ""),
-            "zone": merged.get(labels.ZONE, ""),
-            "capacity-type": merged.get(labels.CAPACITY_TYPE, ""),
-            "allocatable": instance.allocatable.to_dict(),
-        }
-        self._shared.log.info("launched nodeclaim", **keys)
+        self._shared.log.info(
+            "launched nodeclaim",
+            provider_id=instance.provider_id,
+            instance_type=merged.get(labels.INSTANCE_TYPE, ""),
+            zone=merged.get(labels.ZONE, ""),
+            capacity_type=merged.get(labels.CAPACITY_TYPE, ""),
+            allocatable=instance.allocatable.to_dict(),
+        )
 
     def _patch(
         self, claim: NodeClaim, provider: CloudProvider, instance: Instance, merged: Mapping[str, str]
@@ -114,10 +113,6 @@ class Launching:
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         node_class = self._node_class(claim)
         pool = self._shared.state.pool(claim.pool)
-        if pool is None and claim.pool:
-            raise InsufficientCapacity(
-                f'resolving nodepool from nodeclaim, NodePool.{NODE_POOL.group} "{claim.pool}" not found'
-            )
         found = choices(claim, self._types(claim, node_class, pool))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")

@@ -76,7 +76,7 @@ class NodeClaimLifecycle:
                 shared.set_condition(claim, Condition(condition, status, reason, message))
                 return Result(retry)
             case GiveUp(reason, limit_s):
-                keys = {"provider-id": claim.provider_id} if claim.provider_id else {}
+                keys = {"provider_id": claim.provider_id} if claim.provider_id else {}
                 shared.log.debug("terminating due to timeout", timeout=format_duration(limit_s), reason=reason, **keys)
                 self._health.gave_up(claim)
                 end_claim(shared, claim, reason)
@@ -88,8 +88,8 @@ class NodeClaimLifecycle:
         type_, found = claim.labels.get(labels.INSTANCE_TYPE, ""), Resources.parse(node.status.allocatable or {})
         shared.clouds.measured.note(claim.node_class, type_, claim.allocatable, found)
         shared.set_condition(claim, Condition(INITIALIZED, "True", INITIALIZED, ""))
-        keys = {"provider-id": claim.provider_id, "Node": {"name": node.name}, "allocatable": found.to_dict()}
-        shared.log.info("initialized nodeclaim", **keys)
+        room = found.to_dict()
+        shared.log.info("initialized nodeclaim", provider_id=claim.provider_id, Node=node.name, allocatable=room)
 
     def _hold(self, claim: NodeClaim) -> None:
         patch = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from karpy import labels
 from karpy.clock import format_time
 from karpy.cloud.provider import CloudProvider
@@ -62,7 +60,7 @@ class Releasing:
             return False
         marks = {labels.TERMINATION_TIMESTAMP: format_time(deleted + grace_s)}
         self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"uid": claim.metadata.uid, "annotations": marks}})
-        self._shared.log.info("annotated nodeclaim", **marks)
+        self._shared.log.info("annotated nodeclaim", provider_id=claim.provider_id, Node=claim.node_name, **marks)
         return True
 
     def _nodes(self, claim: NodeClaim) -> tuple[Node, ...]:
@@ -120,10 +118,8 @@ class Releasing:
         patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": kept}}
         shared.kube.patch(NODE_CLAIM, claim.name, patch)
         self._count(claim)
-        keys: dict[str, Any] = {"provider-id": provider_id} if provider_id else {}
-        if claim.node_name:
-            keys["Node"] = {"name": claim.node_name}
-        shared.log.info("deleted nodeclaim", **keys)
+        known = {"provider_id": provider_id, "Node": claim.node_name}
+        shared.log.info("deleted nodeclaim", **{key: value for key, value in known.items() if value})
 
     def _count(self, claim: NodeClaim) -> None:
         now, metrics = self._shared.clock.now(), self._shared.metrics

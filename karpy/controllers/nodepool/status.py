@@ -11,14 +11,14 @@ from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.nodepool.writing import write_conditions
 from karpy.controllers.shared import Shared, conditions_patch
 from karpy.errors import ProviderError
-from karpy.lifecycle.conditions import with_condition, with_conditions
+from karpy.lifecycle.conditions import AWAITING, AWAITING_MESSAGE, with_condition, with_conditions
 from karpy.lifecycle.health import AWAITED, current_health
 from karpy.lifecycle.resting import after_rest, patience_with, rests_for
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, find_condition, readable_conditions
-from karpy.objects.nodepool import RESTING, NodePool
+from karpy.objects.nodepool import RESTING, NodeClassRef, NodePool
 from karpy.objects.poolrules import pool_problems
-from karpy.objects.watchevent import WatchEvent
+from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources
 from karpy.state.snapshot import InvalidPool
 
@@ -44,11 +44,17 @@ class PoolStatus:
 
     @property
     def sources(self) -> Sequence[Source]:
-        classes = tuple(Source(kind, self._all_pools) for kind in self._shared.clouds.kinds if kind != self._kind)
+        classes = tuple(Source(kind, self._pools_of_class) for kind in self._shared.clouds.kinds if kind != self._kind)
         return (Source(self._kind, by_name), Source(NODE_CLAIM, _pool_of_claim), *classes)
 
-    def _all_pools(self, _event: WatchEvent) -> tuple[Request, ...]:
-        return tuple(Request(pool.name) for pool in self._shared.state.pools() if pool.origin == self._kind)
+    def _pools_of_class(self, event: WatchEvent) -> tuple[Request, ...]:
+        """The pools that mean this node class. Of one that has not said anything of itself there is nothing to tell yet."""
+        metadata, said = event.object["metadata"], (event.object.get("status") or {}).get("conditions")
+        if not said and event.type is not EventType.DELETED and not metadata.get("deletionTimestamp"):
+            return ()
+        meant = NodeClassRef(event.kind.group, event.kind.kind, metadata["name"])
+        pools = (pool for pool in self._shared.state.pools() if pool.origin == self._kind)
+        return tuple(Request(pool.name) for pool in pools if pool.node_class == meant)
 
     def reconcile(self, request: Request) -> Result:
         state = self._shared.state
@@ -134,7 +140,9 @@ class PoolStatus:
         if raw["metadata"].get("deletionTimestamp"):
             return Condition(NODE_CLASS_READY, "False", "NodeClassTerminating", "NodeClass is Terminating")
         ready = find_condition(readable_conditions((raw.get("status") or {}).get("conditions")), "Ready")
-        if ready is None or ready.status not in ("True", "False"):
+        if ready is None:
+            return Condition(NODE_CLASS_READY, "Unknown", AWAITING, AWAITING_MESSAGE)
+        if ready.status not in ("True", "False"):
             message = "Node Class Readiness Unknown"
             return Condition(NODE_CLASS_READY, "Unknown", "NodeClassReadinessUnknown", message)
         if ready.is_true:

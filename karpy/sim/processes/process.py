@@ -25,7 +25,7 @@ from karpy.sim.processes.gate import Crashed, Gate
 from karpy.sim.processes.gatedcloud import GatedCloud
 from karpy.sim.processes.gatedkube import GatedKube
 
-__all__ = ["Autoscaler", "Log", "Process", "Program", "Surroundings"]
+__all__ = ["Autoscaler", "Log", "Process", "Program", "Surroundings", "install"]
 
 RESTART_S = 2.0
 """From a crash until the process runs again."""
@@ -258,22 +258,25 @@ class Process:
         made = self._program(surroundings)
         # Another order in each life: a restart must not repeat the very moves that led to it.
         loop = Loop(kube, clock, seed=f"{self._seed}/{self.name}/{self.lives}")
-        for controller in feed(loop, made):
-            loop.add(controller)
-            if not controller.sources:
-                loop.wake(controller, Request())  # nothing else would ever
+        install(loop, made)
         self.running = made
         return loop
 
 
-def feed(loop: Loop, made: Autoscaler | Sequence[Controller]) -> Sequence[Controller]:
-    """Have the loop tell the state of an autoscaler what happens; returns the controllers.
+def install(loop: Loop, made: Autoscaler | Sequence[Controller]) -> None:
+    """Have the loop run these controllers, and tell the state of an autoscaler what happens.
 
     Raises:
         PluginError: it is neither an autoscaler nor controllers.
     """
-    if isinstance(made, Sequence):
-        return made
+    controllers = made if isinstance(made, Sequence) else _fed(loop, made)
+    for controller in controllers:
+        loop.add(controller)
+        if not controller.sources:
+            loop.wake(controller, Request())  # nothing else would ever
+
+
+def _fed(loop: Loop, made: Autoscaler) -> Sequence[Controller]:
     if not all(hasattr(made, part) for part in ("kinds", "state", "controllers")):
         raise PluginError(
             f"a program made {type(made).__name__}; accepted: controllers, or an object with kinds, state and controllers"

@@ -112,7 +112,7 @@ def condition(stage: Stage, type_: str, name: str = "default") -> Any:
         ({"status": "False", "reason": "Broken", "message": "class is broken"}, "False", "Broken", "class is broken"),
         ({"status": "False"}, "False", "NodeClassNotReady", ""),
         ({"status": "Unknown"}, "Unknown", "NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
-        (None, "Unknown", "NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
+        (None, "Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"),
     ],
 )
 def test_a_pool_says_of_its_class_what_that_says_of_itself(
