@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from karpy.controllers.base import Controller
 from karpy.controllers.metrics.conditions import ConditionWatch
+from karpy.controllers.metrics.decisions import read_eligible
 from karpy.controllers.metrics.nodes import read_nodes, read_utilization
 from karpy.controllers.metrics.pods import read_pods
 from karpy.controllers.metrics.pools import read_pools
@@ -43,9 +44,10 @@ class Readings:
         yield Reading(CLUSTER_STATE_NODE_COUNT, len(snapshot.nodes))
         yield from self._sync.readings(now)
         yield from self._startups.readings(now)
+        complete, catalog = with_catalog(snapshot, shared.clouds, shared.settings)
+        yield from read_eligible(complete, catalog, now, shared.settings)
         if not shared.settings.cluster_state_observability:
             return
-        complete, catalog = with_catalog(snapshot, shared.clouds, shared.settings)
         yield from read_nodes(snapshot.nodes, self._nodes, now)
         yield from read_utilization(snapshot.nodes)
         yield from read_pools(complete, catalog)
