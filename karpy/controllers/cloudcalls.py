@@ -15,6 +15,7 @@ from karpy.cloud.provider import (
     NodeClassStatus,
     RawNodeClass,
     RefusingVolumes,
+    Repairing,
     WithRegistrationHooks,
 )
 from karpy.controllers.turns import acting
@@ -30,7 +31,7 @@ __all__ = ["OPTIONAL", "CountedCloud"]
 T = TypeVar("T")
 
 
-OPTIONAL = (Defaulting, GivingNotice, RefusingVolumes, WithRegistrationHooks)
+OPTIONAL = (Defaulting, GivingNotice, RefusingVolumes, Repairing, WithRegistrationHooks)
 """What a provider may offer beside the contract. It is passed on as it is."""
 
 

@@ -9,6 +9,7 @@ import attrs
 
 from karpy.clock import Clock
 from karpy.cloud.routing import Clouds
+from karpy.controllers.together import Together, one_by_one
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
@@ -42,6 +43,8 @@ class Shared:
     recorder: EventRecorder
     metrics: Metrics
     on_decision: Callable[[float, Any], None]
+    together: Together = one_by_one
+    """How calls go out that do not depend on each other."""
     log: Any
     """A structlog logger."""
 

@@ -46,8 +46,10 @@ class InTurn:
 
     @functools.cached_property
     def looks_at(self) -> Kind | None:
-        """The kind of object that its requests name; None for one that looks at everything at once."""
-        return next((source.kind for source in self.sources if source.requests is by_name), None)
+        """The kind of object that its requests name; None for one that looks at everything at once. A controller that picks among
+        the events of that kind says so itself."""
+        declared: Kind | None = getattr(self._controller, "looks_at", None)
+        return declared or next((source.kind for source in self.sources if source.requests is by_name), None)
 
     def reconcile(self, request: Request) -> Result:
         turn = _TURN.set(_Turn(self, request))

@@ -13,8 +13,8 @@ from karpy.state.snapshot import NodeView, Snapshot
 __all__ = ["allowed_disruptions", "disrupting"]
 
 
-def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason) -> int:
-    """How many more nodes of ``pool`` may go now for ``reason``.
+def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason | None) -> int:
+    """How many more nodes of ``pool`` may go now for ``reason``; None: for one that budgets do not name.
 
     A budget with a schedule is held to be active at all times, which allows no more than the schedule would. One that
     cannot be read allows nothing.
@@ -36,11 +36,11 @@ def _is_disrupted(view: NodeView) -> bool:
     return view.is_leaving or view.node is None or not view.node.is_ready
 
 
-def _limits(budgets: Iterable[Budget], reason: Reason, nodes: int) -> Iterable[int]:
+def _limits(budgets: Iterable[Budget], reason: Reason | None, nodes: int) -> Iterable[int]:
     for budget in budgets:
         # Read even if it is for other reasons: a budget that cannot be read must not let anything through.
         count = _count(budget.nodes, nodes)
-        if budget.reasons is None or reason.value in budget.reasons:
+        if budget.reasons is None or (reason is not None and reason.value in budget.reasons):
             yield count
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from karpy.objects.meta import Condition, find_condition, set_condition
 
-__all__ = ["AWAITING", "AWAITING_MESSAGE", "is_said", "transitions", "with_condition", "with_conditions"]
+__all__ = ["AWAITING", "AWAITING_MESSAGE", "is_said", "saying", "transitions", "with_condition", "with_conditions"]
 
 AWAITING = "AwaitingReconciliation"
 AWAITING_MESSAGE = "object is awaiting reconciliation"
@@ -41,6 +41,18 @@ def with_conditions(
     if not generation:
         return merged
     return tuple(msgspec.structs.replace(each, observed_generation=generation) for each in merged)
+
+
+def saying(
+    conditions: Sequence[Condition], wanted: Mapping[str, Condition | None], *, now: float, generation: int = 0
+) -> tuple[Condition, ...]:
+    """``conditions`` where each type of ``wanted`` says what it is to say, or is away (None). What says so already stays."""
+    found = tuple(each for each in conditions if wanted.get(each.type, each) is not None)
+    for new in wanted.values():
+        if new is not None and not is_said(found, new):
+            seen = msgspec.structs.replace(new, observed_generation=generation or None)
+            found = set_condition(found, seen, now=now)
+    return found
 
 
 def is_said(conditions: Sequence[Condition], new: Condition) -> bool:

@@ -10,11 +10,13 @@ from karpy.objects.nodepool import NodePool
 
 __all__ = [
     "AWAITED",
+    "HEALTHY",
     "REGISTRATION_FAILED",
     "REGISTRATION_FAILED_MESSAGE",
     "REGISTRATION_HEALTHY",
     "History",
     "current_health",
+    "unhealthy",
 ]
 
 REGISTRATION_HEALTHY = "NodeRegistrationHealthy"
@@ -28,12 +30,20 @@ _REMEMBERED = 4
 _UNHEALTHY_FROM = 2
 
 
+HEALTHY = Condition(REGISTRATION_HEALTHY, "True", REGISTRATION_HEALTHY, "")
+
+
+def unhealthy(reason: str, message: str) -> Condition:
+    """What is said of a pool of which the newest machine failed for this reason."""
+    return Condition(REGISTRATION_HEALTHY, "False", reason, message)
+
+
 @attrs.frozen
 class History:
     """Whether each of the last four machines joined, the newest last.
 
-    >>> History().after(joined=False).after(joined=False).condition("RegistrationFailed", "no").status
-    'False'
+    >>> History().after(joined=False).after(joined=False).is_healthy
+    False
     """
 
     joined: tuple[bool, ...] = ()
@@ -49,13 +59,10 @@ class History:
         """The same with one machine more; this one stays as it is."""
         return History((*self.joined, joined)[-_REMEMBERED:])
 
-    def condition(self, reason: str, message: str) -> Condition:
-        """What to say of the pool; ``reason`` and ``message`` are of the newest failure."""
-        if not self.joined:
-            return AWAITED
-        if self.joined.count(False) >= _UNHEALTHY_FROM:
-            return Condition(REGISTRATION_HEALTHY, "False", reason, message)
-        return Condition(REGISTRATION_HEALTHY, "True", REGISTRATION_HEALTHY, "")
+    @property
+    def is_healthy(self) -> bool:
+        """Whether at the most one of them failed."""
+        return self.joined.count(False) < _UNHEALTHY_FROM
 
 
 def current_health(pool: NodePool, class_generation: int) -> Condition | None:

@@ -13,6 +13,7 @@ from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
+from karpy.objects.templatehash import hash_annotations
 from karpy.requirements import NEGATIVE, Requirement, Requirements
 from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
@@ -56,7 +57,7 @@ def _claim(
         name="",
         metadata=ObjectMeta(
             labels={**materialized, **fixed},
-            annotations={**pool.annotations, **marks},
+            annotations={**pool.annotations, **hash_annotations(pool), **marks},
             owner_references=(own,),
         ),
         node_class=pool.node_class,

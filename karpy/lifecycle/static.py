@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import attrs
 
 from karpy.objects.nodepool import NodePool
 from karpy.resources import NODES
+from karpy.state.fleets import Fleet
 from karpy.state.nodeview import NodeView
 
-__all__ = ["Census", "Missing", "census", "missing", "surplus"]
-
-
-@attrs.frozen
-class Census:
-    """The machines of one pool that have claims. A command is about those that are ``pending``; nobody has deleted them yet."""
-
-    active: tuple[NodeView, ...] = ()
-    pending: tuple[NodeView, ...] = ()
-    deleting: tuple[NodeView, ...] = ()
-
-    @property
-    def has_one_on_its_way(self) -> bool:
-        """Whether a machine is being launched, or was and has not joined."""
-        return any(not view.is_registered for view in self.active)
-
-    def __len__(self) -> int:
-        return len(self.active) + len(self.pending) + len(self.deleting)
+__all__ = ["Missing", "missing", "surplus"]
 
 
 @attrs.frozen
@@ -38,33 +22,27 @@ class Missing:
     now: int
 
 
-def census(views: Iterable[NodeView], pool: str) -> Census:
-    """The machines of the pool, told apart."""
-    held = [view for view in views if view.pool == pool and view.claim is not None]
-    deleting = tuple(view for view in held if view.claim is not None and view.claim.metadata.is_deleting)
-    pending = tuple(view for view in held if view.is_leaving and view not in deleting)
-    return Census(tuple(view for view in held if not view.is_leaving), pending, deleting)
-
-
-def missing(pool: NodePool, found: Census, *, is_trying: bool = False) -> Missing:
+def missing(pool: NodePool, fleet: Fleet, *, is_trying: bool = False) -> Missing:
     """How many machines the pool lacks. One that is to be replaced counts until it is deleted: its replacement is somebody else's
     business. Every machine that is still there counts against the limit. While a pool is tried it gets one at a time."""
-    wanted = max((pool.replicas or 0) - len(found.active) - len(found.pending), 0)
+    wanted = max((pool.replicas or 0) - len(fleet.active) - len(fleet.pending_disruption), 0)
+    there = len(fleet.active) + len(fleet.pending_disruption) + len(fleet.deleting)
     now = wanted
     if pool.limits is not None and NODES in pool.limits:
-        now = min(now, max(pool.limits[NODES] - len(found), 0))
+        now = min(now, max(pool.limits[NODES] - there, 0))
     if is_trying:
-        now = 0 if found.has_one_on_its_way else min(now, 1)
+        is_one_on_its_way = any(not view.is_registered for view in fleet.active)
+        now = 0 if is_one_on_its_way else min(now, 1)
     return Missing(wanted, now)
 
 
-def surplus(pool: NodePool, found: Census, cost: Callable[[NodeView], float]) -> tuple[NodeView, ...]:
+def surplus(pool: NodePool, fleet: Fleet, cost: Callable[[NodeView], float]) -> tuple[NodeView, ...]:
     """The machines that are too many: first those that are not launched yet, then empty ones, then by what it costs to move their
     pods; those with pods that must not be disrupted come last. Among equals the youngest goes."""
-    count = len(found.active) - (pool.replicas or 0)
+    count = len(fleet.active) - (pool.replicas or 0)
     if count <= 0:
         return ()
-    return tuple(sorted(found.active, key=lambda view: (*_rank(view, cost), -_created(view), view.name))[:count])
+    return tuple(sorted(fleet.active, key=lambda view: (*_rank(view, cost), -_created(view), view.name))[:count])
 
 
 def _rank(view: NodeView, cost: Callable[[NodeView], float]) -> tuple[int, float]:

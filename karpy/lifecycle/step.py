@@ -10,7 +10,7 @@ import attrs
 from karpy.objects.node import Node
 from karpy.objects.pod import Pod
 
-__all__ = ["AddFinalizer", "Drain", "GiveUp", "Initialize", "Launch", "Register", "Settled", "Step", "Wait"]
+__all__ = ["AddFinalizer", "Drain", "GiveUp", "Initialize", "Launch", "Register", "Rest", "Step", "Wait"]
 
 
 @attrs.frozen
@@ -58,12 +58,8 @@ class GiveUp:
 
 
 @attrs.frozen
-class Settled:
-    """The machine is up. ``consolidatable`` says whether it may be looked at for disruption; look again after
-    ``retry_after_s``."""
-
-    consolidatable: bool
-    retry_after_s: float | None = None
+class Rest:
+    """The machine is up: nothing is left to do for it here."""
 
 
 @attrs.frozen
@@ -78,4 +74,4 @@ class Drain:
         return not self.evict and not self.waiting
 
 
-Step = AddFinalizer | Launch | Register | Initialize | Wait | GiveUp | Settled
+Step = AddFinalizer | Launch | Register | Initialize | Wait | GiveUp | Rest

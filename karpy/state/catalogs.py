@@ -90,7 +90,7 @@ def _one_at_a_time(pool: NodePool, snapshot: Snapshot) -> NodePool:
     resting = find_condition(pool.conditions, RESTING)
     if resting is None or resting.status != "Unknown":
         return pool
-    held = [view for view in snapshot.nodes if view.pool == pool.name and not view.is_leaving]
+    held = snapshot.fleet(pool.name).active
     if any(not view.is_registered for view in held):
         rests_on = msgspec.structs.replace(resting, status="True")
         kept = (rests_on if each is resting else each for each in pool.conditions)

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import largeworld
+import lifecycles
+import memory
 import optimum
 import serving
 import snapshots
@@ -24,7 +26,9 @@ MODULES = {
     "states": states,
     "serving": serving,
     "worlds": worlds,
+    "lifecycles": lifecycles,
     "largeworld": largeworld,
+    "memory": memory,
 }
 
 

@@ -57,8 +57,8 @@ def _tell(
 ) -> None:
     shared.log.info(
         "created nodeclaim",
-        NodePool={"name": pool.name},
-        NodeClaim={"name": claim.name},
+        NodePool=pool.name,
+        NodeClaim=claim.name,
         requests=requests,
-        **{"instance-types": instance_types},
+        instance_types=instance_types,
     )

@@ -10,10 +10,12 @@ from karpy.controllers.nodepool.writing import write_conditions
 from karpy.controllers.shared import Shared
 from karpy.lifecycle.conditions import AWAITING
 from karpy.lifecycle.health import (
+    HEALTHY,
     REGISTRATION_FAILED,
     REGISTRATION_FAILED_MESSAGE,
     History,
     current_health,
+    unhealthy,
 )
 from karpy.lifecycle.resting import CAPACITY, after_failure, is_trying, patience_with
 from karpy.objects.meta import Condition, find_condition, set_condition
@@ -35,18 +37,18 @@ class PoolHealth:
         """Of each pool, by name: how its last machines fared, and of what it was then."""
 
     def joined(self, claim: NodeClaim) -> None:
-        """Its node joined the cluster."""
+        """Its node joined the cluster. A pool gets healthy by that, unless too many of its last machines failed."""
 
         def change(pool: NodePool, history: History) -> _Conditions:
             resting = find_condition(pool.conditions, RESTING)
             is_over = resting is not None and resting.reason != CAPACITY
             known = _without(pool.conditions, RESTING) if is_over else pool.conditions
-            return self._with_health(pool, known, history, REGISTRATION_FAILED, REGISTRATION_FAILED_MESSAGE)
+            return self._with(pool, known, HEALTHY) if history.is_healthy else known
 
         self._note(claim, change, joined=True)
 
     def gave_up(self, claim: NodeClaim) -> None:
-        """It was not launched in time, or its node did not join in time."""
+        """It was not launched in time, or its node did not join in time. One of them does not make a pool unhealthy."""
         launched = claim.condition(LAUNCHED)
         reason, message = REGISTRATION_FAILED, REGISTRATION_FAILED_MESSAGE
         if launched is not None and not launched.is_true and launched.reason not in (None, AWAITING):
@@ -54,7 +56,9 @@ class PoolHealth:
         began = launched.since if launched is not None else claim.metadata.created
 
         def change(pool: NodePool, history: History) -> _Conditions:
-            known = self._with_health(pool, pool.conditions, history, reason, message)
+            known = pool.conditions
+            if not history.is_healthy:
+                known = self._with(pool, known, unhealthy(reason, message))
             return self._with_failure(pool, known, reason, message, began)
 
         self._note(claim, change, joined=False)
@@ -90,22 +94,17 @@ class PoolHealth:
         raw = self._shared.state.node_class(pool.node_class)
         return 0 if raw is None else int(raw["metadata"].get("generation") or 0)
 
-    def _with_health(
-        self, pool: NodePool, known: Sequence[Condition], history: History, reason: str, message: str
-    ) -> _Conditions:
-        return set_condition(known, _of(pool, history.condition(reason, message)), now=self._shared.clock.now())
+    def _with(self, pool: NodePool, known: Sequence[Condition], new: Condition) -> _Conditions:
+        """Said of the pool as it is now."""
+        observed = msgspec.structs.replace(new, observed_generation=pool.metadata.generation or None)
+        return set_condition(known, observed, now=self._shared.clock.now())
 
     def _with_failure(self, pool: NodePool, known: _Conditions, reason: str, message: str, began: float) -> _Conditions:
         now, patience = self._shared.clock.now(), patience_with(pool, self._shared.settings, reason)
         found = after_failure(
             find_condition(known, RESTING), patience, reason=reason, why=message, began=began, now=now
         )
-        return known if found is None else set_condition(known, _of(pool, found), now=now)
-
-
-def _of(pool: NodePool, condition: Condition) -> Condition:
-    """Said of the pool as it is now."""
-    return msgspec.structs.replace(condition, observed_generation=pool.metadata.generation or None)
+        return known if found is None else self._with(pool, known, found)
 
 
 def _without(conditions: Sequence[Condition], type_: str) -> _Conditions:

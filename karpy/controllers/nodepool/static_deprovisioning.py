@@ -9,7 +9,7 @@ from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.disruption.candidates import disruption_cost
 from karpy.errors import KubeError
-from karpy.lifecycle.static import census, surplus
+from karpy.lifecycle.static import surplus
 from karpy.objects import kinds
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -44,13 +44,13 @@ class StaticDeprovisioning:
             return DONE
         if shared.clouds.serving(pool.node_class) is None:
             return DONE
-        found = census(shared.state.snapshot().nodes, pool.name)
-        leaving = surplus(pool, found, disruption_cost)
+        fleet = shared.state.snapshot().fleet(pool.name)
+        leaving = surplus(pool, fleet, disruption_cost)
         if leaving:
             shared.log.info(
                 "deprovisioning nodeclaims to satisfy replica count",
                 NodePool={"name": pool.name},
-                current=len(found.active),
+                current=len(fleet.active),
                 desired=pool.replicas,
                 **{"deprovision-count": len(leaving)},
             )

@@ -13,7 +13,7 @@ from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.errors import KubeError
 from karpy.lifecycle.launch import choices, static_claim
 from karpy.lifecycle.resting import is_trying
-from karpy.lifecycle.static import Missing, census, missing
+from karpy.lifecycle.static import Missing, missing
 from karpy.objects import kinds
 from karpy.objects.meta import find_condition
 from karpy.objects.nodeclaim import NodeClaim
@@ -60,11 +60,11 @@ class StaticProvisioning:
             return DONE
         if not pool.may_launch:
             return DONE  # its own events tell when it may
-        found = census(shared.state.snapshot().nodes, pool.name)
-        lacking = missing(pool, found, is_trying=is_trying(find_condition(pool.conditions, RESTING)))
-        self._tell_limit(pool, lacking, len(found.active))
+        fleet = shared.state.snapshot().fleet(pool.name)
+        lacking = missing(pool, fleet, is_trying=is_trying(find_condition(pool.conditions, RESTING)))
+        self._tell_limit(pool, lacking, len(fleet.active))
         if lacking.now:
-            self._provision(completed(pool, shared.clouds), len(found.active), lacking.now)
+            self._provision(completed(pool, shared.clouds), len(fleet.active), lacking.now)
         return Result(_RECHECK_S) if lacking.wanted else DONE
 
     def _provision(self, pool: NodePool, current: int, count: int) -> None:

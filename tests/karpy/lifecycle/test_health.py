@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from karpy.lifecycle.health import AWAITED, History, current_health
+from karpy.lifecycle.health import History, current_health, unhealthy
 from karpy.objects.meta import Condition
 from karpy.objects.nodepool import NodePool
 
 
-def said(*joined: bool) -> str:
-    return History(joined).condition("RegistrationFailed", "no").status
-
-
 @pytest.mark.core("CORE-713", "CORE-663", "CORE-654")
 @pytest.mark.parametrize(
-    ("joined", "status"),
+    ("joined", "is_healthy"),
     [
-        ((), "Unknown"),
-        ((True,), "True"),
-        ((False,), "True"),
-        ((False, False), "False"),
-        ((True, False, False), "False"),
-        ((False, False, True), "False"),
-        ((False, True, True, True), "True"),
+        ((), True),
+        ((True,), True),
+        ((False,), True),
+        ((False, False), False),
+        ((True, False, False), False),
+        ((False, False, True), False),
+        ((False, True, True, True), True),
     ],
 )
-def test_two_failures_among_the_last_four_are_too_many(joined: tuple[bool, ...], status: str) -> None:
-    assert said(*joined) == status
+def test_two_failures_among_the_last_four_are_too_many(joined: tuple[bool, ...], is_healthy: bool) -> None:
+    assert History(joined).is_healthy is is_healthy
 
 
 @pytest.mark.core("CORE-713")
@@ -39,8 +35,9 @@ def test_only_four_machines_are_remembered() -> None:
 @pytest.mark.core("CORE-713")
 def test_what_would_be_is_asked_without_changing_what_is() -> None:
     history = History((False,))
-    assert history.after(joined=False).condition("r", "m") == Condition("NodeRegistrationHealthy", "False", "r", "m")
+    assert not history.after(joined=False).is_healthy
     assert history == History((False,))
+    assert unhealthy("r", "m") == Condition("NodeRegistrationHealthy", "False", "r", "m")
 
 
 @pytest.mark.core("CORE-713", "CORE-654")
@@ -58,8 +55,8 @@ def test_after_failures_that_a_restart_forgot_three_successes_make_a_pool_health
     told = []
     for _ in range(3):
         history = history.after(joined=True)
-        told.append(history.condition("r", "m").status)
-    assert told == ["False", "False", "True"]
+        told.append(history.is_healthy)
+    assert told == [False, False, True]
 
 
 def pool(generation: int, observed: int | None, class_generation: int | None) -> NodePool:
@@ -83,7 +80,3 @@ def test_what_is_known_of_another_pool_or_class_does_not_count(
     generation: int, observed: int | None, class_generation: int | None, counts: bool
 ) -> None:
     assert (current_health(pool(generation, observed, class_generation), 5) is not None) is counts
-
-
-def test_where_nothing_is_known_it_is_awaited() -> None:
-    assert History().condition("r", "m") == AWAITED

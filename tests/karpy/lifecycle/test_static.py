@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from karpy.lifecycle.static import Missing, census, missing, surplus
+from karpy.lifecycle.static import Missing, missing, surplus
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
-from karpy.state.snapshot import NodeView
+from karpy.state.snapshot import Fleet, NodeView
 
 TRUE = {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
 
@@ -32,12 +32,11 @@ def machine(
     name: str,
     *pods: Pod,
     launched: bool = True,
-    of: str = "p",
     deleting: bool = False,
     marked: bool = False,
     created: str = "2026-01-01T00:00:00Z",
 ) -> NodeView:
-    labels = {"karpenter.sh/nodepool": of}
+    labels = {"karpenter.sh/nodepool": "p"}
     meta: dict[str, Any] = {"name": name, "labels": labels, "creationTimestamp": created}
     if deleting:
         meta["deletionTimestamp"] = created
@@ -54,28 +53,11 @@ def moving(view: NodeView) -> float:
 
 
 def lacking(of: NodePool, *views: NodeView, is_trying: bool = False) -> Missing:
-    return missing(of, census(views, "p"), is_trying=is_trying)
+    return missing(of, Fleet(views), is_trying=is_trying)
 
 
 def going(of: NodePool, *views: NodeView) -> list[str]:
-    return [view.claim.name for view in surplus(of, census(views, "p"), moving) if view.claim is not None]
-
-
-@pytest.mark.core("CORE-499", "CORE-500", "CORE-501")
-def test_machines_are_told_apart_by_what_becomes_of_them() -> None:
-    views = (
-        machine("active"),
-        machine("coming", launched=False),
-        machine("marked", marked=True),
-        machine("ending", deleting=True),
-        machine("both", marked=True, deleting=True),
-        machine("foreign", of="q"),
-    )
-    found = census(views, "p")
-    assert [view.name for view in found.active] == ["active", "coming"]
-    assert [view.name for view in found.pending] == ["marked"]
-    assert [view.name for view in found.deleting] == ["ending", "both"]
-    assert census(views, "nobody's") == census((), "p")
+    return [view.claim.name for view in surplus(of, Fleet(views), moving) if view.claim is not None]
 
 
 @pytest.mark.core("CORE-715", "CORE-716")

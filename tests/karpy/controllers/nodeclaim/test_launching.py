@@ -64,12 +64,11 @@ def test_a_launch_is_written_on_the_claim_in_one_piece() -> None:
         "Launched": ("True", "Launched", ""),
         "Registered": ("Unknown", "NodeNotFound", "Node not registered with cluster"),
         "Initialized": ("Unknown", "AwaitingReconciliation", "object is awaiting reconciliation"),
-        "ConsistentStateFound": ("True", "ConsistentStateFound", ""),
         "Ready": ("Unknown", "ReconcilingDependents", "Registered=Unknown, Initialized=Unknown"),
     }
     assert {each["observedGeneration"] for each in launched["status"]["conditions"]} == {1}
     (line,) = stage.log.said("launched nodeclaim")
-    assert (line["provider-id"], line["instance-type"]) == (machine.provider_id, machine.instance_type.name)
+    assert (line["provider_id"], line["instance_type"]) == (machine.provider_id, machine.instance_type.name)
     assert stage.api.get(kinds.NODE_CLAIM, name)["status"]["providerID"] == machine.provider_id
 
 

@@ -60,7 +60,7 @@ def test_a_node_that_is_registered_is_counted_and_logged_and_its_claim_names_it(
     zone = node["metadata"]["labels"]["topology.kubernetes.io/zone"]
     assert stage.metrics.told(NODES_CREATED) == [(1.0, {"nodepool": "default", "zone": zone})]
     (line,) = stage.log.said("registered nodeclaim")
-    assert line == {"provider-id": claim["status"]["providerID"], "Node": {"name": node["metadata"]["name"]}}
+    assert line == {"provider_id": claim["status"]["providerID"], "Node": node["metadata"]["name"]}
     (line,) = stage.log.said("initialized nodeclaim")
     assert line["allocatable"]["cpu"] == node["status"]["allocatable"]["cpu"]
 
