@@ -6,7 +6,7 @@ each object: at the worst a change in between is not told.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -55,15 +55,23 @@ class _Known:
 class ConditionWatch:
     """Listens to the objects of one kind. ``told_by``: the labels of the objects, and their names, that tell series apart.
 
-    ``in_general``: the older metrics, which are about all kinds at once, are told too.
+    ``in_general``: the older metrics, which are about all kinds at once, are told too. ``awaited``: the conditions that every new
+    object will have, and that are unknown until then.
     """
 
     def __init__(
-        self, shared: Shared, kind: Kind, told_by: Sequence[tuple[str, str]] = (), *, in_general: bool = False
+        self,
+        shared: Shared,
+        kind: Kind,
+        told_by: Sequence[tuple[str, str]] = (),
+        *,
+        in_general: bool = False,
+        awaited: Collection[str] = (),
     ) -> None:
         self._shared = shared
         self._kind = kind
         self._told_by = tuple(told_by)
+        self._awaited = frozenset(awaited)
         self._metrics: tuple[tuple[ConditionMetrics, bool], ...] = (
             (condition_metrics(kind.kind, tuple(name for _key, name in told_by)), True),
             *(((_ALL, False),) if in_general else ()),
@@ -110,7 +118,8 @@ class ConditionWatch:
             if "type" in c
         }
         known = self._known.get(key)
-        if known is None or known.uid != metadata.get("uid", ""):
+        is_first = known is None or known.uid != metadata.get("uid", "")
+        if known is None or is_first:
             known = self._known[key] = _Known(metadata.get("uid", ""), {}, {})
         before, known.conditions = known.conditions, conditions
         labels = metadata.get("labels") or {}
@@ -119,20 +128,27 @@ class ConditionWatch:
             known.deleted, known.finalizers = metadata["deletionTimestamp"], tuple(metadata.get("finalizers") or ())
         if before == conditions:
             return ()
-        return self._compare(key, known, before, raw["status"]["conditions"] if conditions else ())
+        awaited = frozenset[str]() if is_first else self._awaited  # what is met with its conditions was told of before
+        return self._compare(key, known, before, raw["status"]["conditions"] if conditions else (), awaited)
 
     def _compare(
-        self, key: tuple[str, str], known: _Known, before: Mapping[str, _Said], raw: Sequence[Mapping[str, Any]]
+        self,
+        key: tuple[str, str],
+        known: _Known,
+        before: Mapping[str, _Said],
+        raw: Sequence[Mapping[str, Any]],
+        awaited: Collection[str],
     ) -> tuple[Request, ...]:
         """Count what stands otherwise than before. A condition that was not there counts as unknown until now."""
         messages = {c.get("type"): c.get("message", "") for c in raw}
         for type_, said in known.conditions.items():
             old = before.get(type_)
-            if said.status == (old.status if old is not None else "Unknown"):
+            was = old.status if old is not None else "Unknown"
+            if said.status == was:
                 continue
             self._count(known, type_, said, old)
-            if old is not None:
-                text = f"Status condition transitioned, Type: {type_}, Status: {old.status} -> {said.status}, Reason: {said.reason}"
+            if old is not None or type_ in awaited:
+                text = f"Status condition transitioned, Type: {type_}, Status: {was} -> {said.status}, Reason: {said.reason}"
                 message = messages.get(type_)
                 self._tell(key, known.uid, type_, f"{text}, Message: {message}" if message else text)
         return self._due(key)

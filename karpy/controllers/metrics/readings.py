@@ -12,11 +12,13 @@ from karpy.controllers.metrics.nodes import read_nodes, read_utilization
 from karpy.controllers.metrics.pods import read_pods
 from karpy.controllers.metrics.pools import read_pools
 from karpy.controllers.metrics.startups import PodStartups
-from karpy.controllers.shared import Shared
+from karpy.controllers.nodepool.status import ROOT_CONDITIONS_OF_POOLS
+from karpy.controllers.shared import ROOT_CONDITIONS, Shared
 from karpy.controllers.state import StateSync
 from karpy.gauges import BUILD_INFO, CLUSTER_STATE_NODE_COUNT, labels_of_claims, labels_of_nodes, node_gauges
 from karpy.metrics import Reading
 from karpy.objects.kinds import CAPACITY_BUFFER, NODE, NODE_CLAIM, NODE_POOL, PROVISIONER
+from karpy.objects.nodeclaim import READY
 from karpy.state.catalogs import with_catalog
 
 __all__ = ["Readings"]
@@ -55,9 +57,10 @@ def _watches(shared: Shared) -> tuple[ConditionWatch, ...]:
     classes = tuple(kind for kind in shared.clouds.kinds if kind not in (NODE_POOL, PROVISIONER))
     named = tuple(dict.fromkeys((kind.group, kind.kind) for kind in classes))
     return (
-        ConditionWatch(shared, NODE_CLAIM, labels_of_claims(named), in_general=True),
+        ConditionWatch(shared, NODE_CLAIM, labels_of_claims(named), in_general=True, awaited=(*ROOT_CONDITIONS, READY)),
         ConditionWatch(shared, NODE, labels_of_nodes(named)),
-        ConditionWatch(shared, NODE_POOL, in_general=True),
+        ConditionWatch(shared, NODE_POOL, in_general=True, awaited=(*ROOT_CONDITIONS_OF_POOLS, READY)),
+        ConditionWatch(shared, PROVISIONER, awaited=(*ROOT_CONDITIONS_OF_POOLS, READY)),
         *((ConditionWatch(shared, CAPACITY_BUFFER, in_general=True),) if shared.settings.capacity_buffer else ()),
         *(ConditionWatch(shared, kind, in_general=True) for kind in classes),
     )
