@@ -6,7 +6,7 @@ each object: at the worst a change in between is not told.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -55,8 +55,8 @@ class _Known:
 class ConditionWatch:
     """Listens to the objects of one kind. ``told_by``: the labels of the objects, and their names, that tell series apart.
 
-    ``in_general``: the older metrics, which are about all kinds at once, are told too. ``awaited``: the conditions that every new
-    object will have, and that are unknown until then.
+    ``in_general``: the older metrics, which are about all kinds at once, are told too. ``from_the_start``: conditions that are
+    Unknown as long as an object does not carry them.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class ConditionWatch:
         told_by: Sequence[tuple[str, str]] = (),
         *,
         in_general: bool = False,
-        awaited: Collection[str] = (),
+        from_the_start: Sequence[str] = (),
     ) -> None:
         self._shared = shared
         self._kind = kind
         self._told_by = tuple(told_by)
-        self._awaited = frozenset(awaited)
+        self._at_first = {type_: _Said("Unknown", "", "") for type_ in from_the_start}
         self._metrics: tuple[tuple[ConditionMetrics, bool], ...] = (
             (condition_metrics(kind.kind, tuple(name for _key, name in told_by)), True),
             *(((_ALL, False),) if in_general else ()),
@@ -117,10 +117,10 @@ class ConditionWatch:
             for c in (raw.get("status") or {}).get("conditions") or ()
             if "type" in c
         }
-        known = self._known.get(key)
-        is_first = known is None or known.uid != metadata.get("uid", "")
-        if known is None or is_first:
-            known = self._known[key] = _Known(metadata.get("uid", ""), {}, {})
+        known, at_first = self._known.get(key), self._at_first
+        if known is None or known.uid != metadata.get("uid", ""):
+            known, at_first = _Known(metadata.get("uid", ""), {}, {}), {}  # what it says now, it may have said long ago
+            self._known[key] = known
         before, known.conditions = known.conditions, conditions
         labels = metadata.get("labels") or {}
         known.labels = {name: labels.get(label, "") for label, name in self._told_by}
@@ -128,27 +128,20 @@ class ConditionWatch:
             known.deleted, known.finalizers = metadata["deletionTimestamp"], tuple(metadata.get("finalizers") or ())
         if before == conditions:
             return ()
-        awaited = frozenset[str]() if is_first else self._awaited  # what is met with its conditions was told of before
-        return self._compare(key, known, before, raw["status"]["conditions"] if conditions else (), awaited)
+        return self._compare(key, known, {**at_first, **before}, raw["status"]["conditions"] if conditions else ())
 
     def _compare(
-        self,
-        key: tuple[str, str],
-        known: _Known,
-        before: Mapping[str, _Said],
-        raw: Sequence[Mapping[str, Any]],
-        awaited: Collection[str],
+        self, key: tuple[str, str], known: _Known, before: Mapping[str, _Said], raw: Sequence[Mapping[str, Any]]
     ) -> tuple[Request, ...]:
         """Count what stands otherwise than before. A condition that was not there counts as unknown until now."""
         messages = {c.get("type"): c.get("message", "") for c in raw}
         for type_, said in known.conditions.items():
             old = before.get(type_)
-            was = old.status if old is not None else "Unknown"
-            if said.status == was:
+            if said.status == (old.status if old is not None else "Unknown"):
                 continue
             self._count(known, type_, said, old)
-            if old is not None or type_ in awaited:
-                text = f"Status condition transitioned, Type: {type_}, Status: {was} -> {said.status}, Reason: {said.reason}"
+            if old is not None:
+                text = f"Status condition transitioned, Type: {type_}, Status: {old.status} -> {said.status}, Reason: {said.reason}"
                 message = messages.get(type_)
                 self._tell(key, known.uid, type_, f"{text}, Message: {message}" if message else text)
         return self._due(key)

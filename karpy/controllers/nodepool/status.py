@@ -22,12 +22,12 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources
 from karpy.state.snapshot import InvalidPool
 
-__all__ = ["ROOT_CONDITIONS_OF_POOLS", "PoolStatus"]
+__all__ = ["POOL_CONDITIONS", "PoolStatus"]
 
 VALIDATION_SUCCEEDED = "ValidationSucceeded"
 VALIDATION_FAILED = "NodePoolValidationFailed"
 NODE_CLASS_READY = "NodeClassReady"
-ROOT_CONDITIONS_OF_POOLS = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
+POOL_CONDITIONS = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
 """A pool is Ready when these hold."""
 _ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
 _RECHECK_S = 60.0
@@ -97,9 +97,7 @@ class PoolStatus:
         if resting is not None and rest == 0:
             news.append(after_rest(resting))
         known = tuple(each for each in pool.conditions if each.type != RESTING or resting is not None)
-        conditions = with_conditions(
-            known, news, ROOT_CONDITIONS_OF_POOLS, now=now, generation=pool.metadata.generation
-        )
+        conditions = with_conditions(known, news, POOL_CONDITIONS, now=now, generation=pool.metadata.generation)
         uncounted = self._uncounted_s(pool, now)
         fields = {} if uncounted else self._new_counters(pool)
         if self._kind == NODE_POOL and class_generation not in (None, pool.class_generation):
