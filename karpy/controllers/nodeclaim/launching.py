@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, allocatable_groups
+from karpy.cloud.instancetype import InstanceTypes
 from karpy.cloud.provider import CloudProvider, Instance, RawNodeClass
 from karpy.controllers.nodeclaim.ending import end_claim
+from karpy.controllers.nodeclaim.limiting import Limiting
 from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.errors import CreateFailed, InsufficientCapacity, KubeError, NodeClassNotReady
@@ -17,7 +18,6 @@ from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition
 from karpy.objects.nodeclaim import LAUNCHED, REGISTERED, NodeClaim
 from karpy.objects.nodepool import NodePool
-from karpy.resources import NODES
 from karpy.state.catalogs import current_types, types_of
 
 __all__ = ["Launching"]
@@ -31,6 +31,7 @@ class Launching:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._health = PoolHealth(shared)
+        self._limiting = Limiting(shared)
 
     def launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
         """Launch, and write down what was given; or what went wrong, until the claim's time is over.
@@ -43,6 +44,10 @@ class Launching:
             self._shared.log.info("nodeclaim is not launched any more", reason=leaving)
             self._shared.delete_claim(claim)
             return
+        with self._limiting.launching(claim):
+            self._launch(claim, provider)
+
+    def _launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
         try:
             instance = self._create(claim, provider)
         except (InsufficientCapacity, NodeClassNotReady) as error:
@@ -50,7 +55,11 @@ class Launching:
             return
         except Exception as error:  # also what no provider should raise: the claim says so, and its time runs
             reason = error.reason if isinstance(error, CreateFailed) else "LaunchFailed"
-            self._shared.set_condition(claim, Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))))
+            self._shared.set_condition(
+                claim,
+                Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))),
+                Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND),
+            )
             raise
         # Labels first: a claim that is launched is known by them from then on.
         merged = {**instance.labels, **claim.labels}
@@ -116,10 +125,7 @@ class Launching:
         found = choices(claim, self._types(claim, node_class, pool))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
-        allowed = found if pool is None else self._within_limits(claim, pool, found)
-        if not allowed:
-            raise InsufficientCapacity(f"the limits of nodepool {claim.pool} leave no room for it")
-        return provider.create(claim, node_class, allowed)
+        return provider.create(claim, node_class, found if pool is None else self._limiting.within(claim, pool, found))
 
     def _node_class(self, claim: NodeClaim) -> RawNodeClass:
         """The claim's node class. One that is on its way out counts as gone."""
@@ -147,24 +153,6 @@ class Launching:
         if types and not any(each.requirements.intersects(claim.requirements) is None for each in types):
             raise CreateFailed("no instance type that is sold here meets the requirements of the claim")
         return types
-
-    def _within_limits(
-        self, claim: NodeClaim, pool: NodePool, found: tuple[InstanceType, ...]
-    ) -> tuple[InstanceType, ...]:
-        """The types that the pool's limits leave room for now. The plan saw to that, but a node that the machine was to replace
-        may be there to stay, since karpy started anew in between."""
-        if pool.limits is None:
-            return found
-        used, own = self._shared.state.held_by(pool.name), self._shared.state.machine(claim.name)
-        if own is not None and own.pool == pool.name and not own.is_leaving:
-            used -= own.capacity
-        left = {name: most - used.get(name, 0) for name, most in pool.limits.items()}
-        return tuple(type_ for type_ in found if all(_fits(machine, left) for machine in allocatable_groups(type_)))
-
-
-def _fits(machine: InstanceType, left: Mapping[str, int]) -> bool:
-    wanted = machine.capacity + {NODES: 1}
-    return all(wanted.get(name, 0) <= most for name, most in left.items())
 
 
 def _shortened(message: str) -> str:

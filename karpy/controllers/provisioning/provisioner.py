@@ -160,7 +160,9 @@ class Provisioner:
         if plan.launches:
             shared.on_decision(now, plan)
             self._telling.computed(plan.launches)
-            failed = self._launch(plan.launches, {pod.key: pod for pod in snapshot.to_place})
+            pods = {pod.key: pod for pod in snapshot.to_place}
+            note_decisions(shared, plan, snapshot, pods)
+            failed = self._launch(plan.launches, pods)
             if failed:
                 raise failed[0]
         return self._batching.looks_early_in_s(now)

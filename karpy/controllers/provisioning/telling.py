@@ -19,7 +19,6 @@ __all__ = ["Telling", "name_of"]
 
 _REFUSED_AGAIN_S = 300.0
 _NOMINATED_AGAIN_S = 120.0
-_NOMINATED_PER_S, _NOMINATED_AT_ONCE = 5.0, 10.0
 _WARNED_AGAIN_S = 24 * 3600.0
 _POOL_AGAIN_S = 60.0
 _SHOWN_PODS, _WARNED_PODS = 5, 10
@@ -34,7 +33,6 @@ class Telling:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._said = _Seldom()
-        self._bucket = _Bucket(_NOMINATED_PER_S, _NOMINATED_AT_ONCE)
 
     # Before a plan
 
@@ -103,11 +101,11 @@ class Telling:
     # Of single pods
 
     def nominated(self, keys: Iterable[str], pods: Mapping[str, Pod], claim: str, node: str = "") -> None:
-        """Where these pods should run. Of very many at once not every one is told."""
+        """Where these pods should run. Of very many at once the recorder tells a few."""
         target = f"nodeclaim/{claim}" + (f", node/{node}" if node else "")
         for key in keys:
             about = pods[key].metadata
-            if self._may_say("nominated", (about.uid, claim), _NOMINATED_AGAIN_S) and self._bucket.gives(self._now):
+            if self._may_say("nominated", (about.uid, claim), _NOMINATED_AGAIN_S):
                 self._shared.recorder.normal(kinds.POD, about, "Nominated", f"Pod should schedule on: {target}")
 
     def refused(self, part: Unschedulable, pods: Mapping[str, Pod]) -> None:
@@ -155,21 +153,6 @@ class _Seldom:
             self._until = {each: until for each, until in self._until.items() if until > now}
             self._most = max(_REMEMBERED, 2 * len(self._until))
         self._until[key] = now + again_s
-        return True
-
-
-class _Bucket:
-    """So much a second, and so much at once."""
-
-    def __init__(self, per_s: float, most: float) -> None:
-        self._per_s, self._most, self._held, self._as_of = per_s, most, most, float("-inf")
-
-    def gives(self, now: float) -> bool:
-        self._held = min(self._held + max(now - self._as_of, 0.0) * self._per_s, self._most)
-        self._as_of = now
-        if self._held < 1.0:
-            return False
-        self._held -= 1.0
         return True
 
 

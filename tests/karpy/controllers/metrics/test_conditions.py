@@ -88,7 +88,7 @@ def test_how_long_an_end_takes_is_shown_and_then_observed(stage: Stage) -> None:
 
 def test_changes_are_told_on_the_object_itself(stage: Stage) -> None:
     name = stage.grown()
-    for type_ in ("Registered", "Initialized", "Ready"):
+    for type_ in ("Launched", "Registered", "Initialized", "Ready"):
         text = f"Status condition transitioned, Type: {type_}, Status: Unknown -> True, Reason: {type_}"
         assert told(stage, "NodeClaim", name).count(text) == 1
 
