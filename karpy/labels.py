@@ -45,9 +45,6 @@ BUFFER_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"
 BUFFER_NAME: Final = "karpenter.sh/capacity-buffer-name"
 BUFFER_NAMESPACE: Final = "karpenter.sh/capacity-buffer-namespace"
 
-EXPIRY_SPREAD: Final = "karpy.dev/expiry-spread"
-"""On a pool: the part of its life that a machine may lose so that not all of them expire together, as a number from 0 to 1."""
-
 PRICE_OVERLAY_APPLIED: Final = "karpenter.sh/price-overlay-applied"
 CAPACITY_OVERLAY_APPLIED: Final = "karpenter.sh/capacity-overlay-applied"
 

@@ -1,7 +1,7 @@
 """The reference controller, put together: state, clouds and controllers around one API server.
 
-The operator does not run anything itself: a loop feeds `state` with the events of `kinds` and calls `controllers`. In
-`karpy.sim` that is one seeded loop on virtual time.
+The operator does not run anything itself: a loop feeds `state` with the events of `kinds` and calls the `turns` of its controllers.
+In `karpy.sim` that is one seeded loop on virtual time.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Operator:
         )
         sync = StateSync(shared)
         self.readings = Readings(shared, sync)
-        controllers: tuple[Controller, ...] = (
+        self.controllers: tuple[Controller, ...] = (
             sync,
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
@@ -132,7 +132,13 @@ class Operator:
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
             *self.readings.controllers,
         )
-        self.controllers: tuple[Controller, ...] = tuple(InTurn(controller, log) for controller in controllers)
+        """May be set to others before they run, to leave some out or to put one's own in their place."""
+        self._log = log
+
+    @property
+    def turns(self) -> tuple[Controller, ...]:
+        """The controllers as a loop is to call them, so that log lines and metrics say whose turn it was."""
+        return tuple(InTurn(controller, self._log) for controller in self.controllers)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

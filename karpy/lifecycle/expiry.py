@@ -10,8 +10,8 @@ import hashlib
 
 import attrs
 
-from karpy import labels
-from karpy.errors import InvalidObject, shown
+from karpy.errors import InvalidObject
+from karpy.objects.lifespan import expiry_spread
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 
@@ -36,26 +36,12 @@ def expiry_of(claim: NodeClaim, spread: float) -> Expiry | None:
 
 
 def spread_of(pool: NodePool | None, default: float) -> float:
-    """The spread that the pool asks for in an annotation, or else the default.
-
-    Raises:
-        InvalidObject: the annotation is no number from 0 to 1.
-    """
-    found = (pool.metadata.annotations or {}).get(labels.EXPIRY_SPREAD) if pool is not None else None
-    if pool is None or found is None:
-        return default
+    """What the pool asks for, or else the default. What it asks for wrongly does not count; its condition tells of that."""
     try:
-        spread = float(found)
-    except ValueError:
-        spread = -1.0
-    if not 0 <= spread <= 1:
-        raise InvalidObject(
-            f"found {shown(found)}",
-            path=f"metadata.annotations[{labels.EXPIRY_SPREAD}]",
-            object_name=f"{pool.origin.kind}/{pool.name}",
-            accepted="a number from 0 to 1",
-        )
-    return spread
+        asked_for = None if pool is None else expiry_spread(pool.metadata.annotations or {})
+    except InvalidObject:
+        asked_for = None
+    return default if asked_for is None else asked_for
 
 
 def _share(text: str) -> float:

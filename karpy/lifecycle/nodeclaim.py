@@ -50,7 +50,8 @@ def _launch(claim: NodeClaim, limits: TimeLimits, now: float) -> Step:
 
 
 def _register(claim: NodeClaim, nodes: Sequence[Node], limits: TimeLimits, now: float) -> Step:
-    """A node that joins late is welcome all the same, as long as it is the only one."""
+    """A node that joins late is welcome all the same, as long as it is the only one. One that is on its way out has not joined."""
+    nodes = [node for node in nodes if not node.metadata.is_deleting]
     if len(nodes) == 1:
         return Register(nodes[0])
     overdue = registration_overdue(claim, limits, now)

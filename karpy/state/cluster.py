@@ -137,7 +137,7 @@ class ClusterState:
                     raise InvalidObject("found nothing", path="metadata.name", accepted="text that is not empty")
                 self._take(event.kind, key, None if gone else event.object)
                 if gone and event.kind == kinds.NODE_CLAIM:
-                    self._machines.bury(event.object)
+                    self._machines.bury(event.object["metadata"].get("uid") or "")
                 if self._unreadable:
                     self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
@@ -236,8 +236,10 @@ class ClusterState:
             self._machines.unmark(claims)
 
     def nominate(self, claim: str, pod_uids: Iterable[str], *, until: float) -> None:
-        """These pods were planned onto this claim, which must not be disrupted before ``until``."""
+        """These pods were planned onto this claim, which must not be disrupted before ``until``; unless it is gone by now."""
         with self._lock:
+            if self._machines.claim(claim) is None:
+                return
             self._changed()
             self._assignments.update(dict.fromkeys(pod_uids, claim))
             self._machines.nominate(claim, until)

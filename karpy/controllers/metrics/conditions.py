@@ -55,15 +55,23 @@ class _Known:
 class ConditionWatch:
     """Listens to the objects of one kind. ``told_by``: the labels of the objects, and their names, that tell series apart.
 
-    ``in_general``: the older metrics, which are about all kinds at once, are told too.
+    ``in_general``: the older metrics, which are about all kinds at once, are told too. ``from_the_start``: conditions that are
+    Unknown as long as an object does not carry them.
     """
 
     def __init__(
-        self, shared: Shared, kind: Kind, told_by: Sequence[tuple[str, str]] = (), *, in_general: bool = False
+        self,
+        shared: Shared,
+        kind: Kind,
+        told_by: Sequence[tuple[str, str]] = (),
+        *,
+        in_general: bool = False,
+        from_the_start: Sequence[str] = (),
     ) -> None:
         self._shared = shared
         self._kind = kind
         self._told_by = tuple(told_by)
+        self._at_first = {type_: _Said("Unknown", "", "") for type_ in from_the_start}
         self._metrics: tuple[tuple[ConditionMetrics, bool], ...] = (
             (condition_metrics(kind.kind, tuple(name for _key, name in told_by)), True),
             *(((_ALL, False),) if in_general else ()),
@@ -109,9 +117,10 @@ class ConditionWatch:
             for c in (raw.get("status") or {}).get("conditions") or ()
             if "type" in c
         }
-        known = self._known.get(key)
+        known, at_first = self._known.get(key), self._at_first
         if known is None or known.uid != metadata.get("uid", ""):
-            known = self._known[key] = _Known(metadata.get("uid", ""), {}, {})
+            known, at_first = _Known(metadata.get("uid", ""), {}, {}), {}  # what it says now, it may have said long ago
+            self._known[key] = known
         before, known.conditions = known.conditions, conditions
         labels = metadata.get("labels") or {}
         known.labels = {name: labels.get(label, "") for label, name in self._told_by}
@@ -119,7 +128,7 @@ class ConditionWatch:
             known.deleted, known.finalizers = metadata["deletionTimestamp"], tuple(metadata.get("finalizers") or ())
         if before == conditions:
             return ()
-        return self._compare(key, known, before, raw["status"]["conditions"] if conditions else ())
+        return self._compare(key, known, {**at_first, **before}, raw["status"]["conditions"] if conditions else ())
 
     def _compare(
         self, key: tuple[str, str], known: _Known, before: Mapping[str, _Said], raw: Sequence[Mapping[str, Any]]

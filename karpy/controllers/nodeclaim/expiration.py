@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from karpy import labels
 from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.shared import Shared
 from karpy.disruption.budgets import allowed_disruptions
-from karpy.errors import InvalidObject
 from karpy.lifecycle.expiry import expiry_of, spread_of
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
+from karpy.objects.lifespan import EXPIRY_SPREAD
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -49,7 +48,7 @@ class Expiration:
         if event.type is EventType.DELETED:
             self._spreads.pop(key, None)
             return ()
-        spread = (metadata.get("annotations") or {}).get(labels.EXPIRY_SPREAD)
+        spread = (metadata.get("annotations") or {}).get(EXPIRY_SPREAD)
         before, self._spreads[key] = self._spreads.get(key), spread
         if before == spread:
             return ()
@@ -63,7 +62,7 @@ class Expiration:
         if claim is None or claim.metadata.is_deleting or not shared.serves(claim):
             return DONE
         pool, now = shared.state.pool(claim.pool), shared.clock.now()
-        expiry = expiry_of(claim, self._spread(pool))
+        expiry = expiry_of(claim, spread_of(pool, shared.settings.expiry_spread))
         if expiry is None:
             return DONE
         if now < expiry.due:
@@ -86,15 +85,6 @@ class Expiration:
     def _can_spare(self, pool: NodePool | None) -> bool:
         """Whether the pool's budgets, those for any reason, let one more of its nodes go now."""
         return pool is None or allowed_disruptions(self._shared.state.snapshot(), pool, None) > 0
-
-    def _spread(self, pool: NodePool | None) -> float:
-        default = self._shared.settings.expiry_spread
-        try:
-            return spread_of(pool, default)
-        except InvalidObject as error:
-            assert pool is not None
-            self._shared.recorder.warning(pool.origin, pool.metadata, "InvalidExpirySpread", str(error))
-            return default
 
 
 def _when_new(event: WatchEvent) -> tuple[Request, ...]:

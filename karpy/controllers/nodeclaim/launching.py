@@ -55,7 +55,11 @@ class Launching:
             return
         except Exception as error:  # also what no provider should raise: the claim says so, and its time runs
             reason = error.reason if isinstance(error, CreateFailed) else "LaunchFailed"
-            self._shared.set_condition(claim, Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))))
+            self._shared.set_condition(
+                claim,
+                Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))),
+                Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND),
+            )
             raise
         # Labels first: a claim that is launched is known by them from then on.
         merged = {**instance.labels, **claim.labels}

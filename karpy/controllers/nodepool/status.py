@@ -22,12 +22,13 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources
 from karpy.state.snapshot import InvalidPool
 
-__all__ = ["PoolStatus"]
+__all__ = ["POOL_CONDITIONS", "PoolStatus"]
 
 VALIDATION_SUCCEEDED = "ValidationSucceeded"
 VALIDATION_FAILED = "NodePoolValidationFailed"
 NODE_CLASS_READY = "NodeClassReady"
-_ROOT = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
+POOL_CONDITIONS = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
+"""A pool is Ready when these hold."""
 _ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
 _RECHECK_S = 60.0
 _COUNT_EVERY_S = 5.0
@@ -40,6 +41,8 @@ class PoolStatus:
         self._shared = shared
         self._kind = kind
         self._counted: dict[str, float] = {}
+        self._looked_at: dict[str, tuple[NodePool, RawNodeClass | None]] = {}
+        """What was last reported on, by pool: while it stays the same, only the counters are new every few seconds."""
         self.name = f"{kind.kind.lower()}.status"
 
     @property
@@ -65,11 +68,22 @@ class PoolStatus:
         pool = next((p for p in state.pools() if (p.origin, p.name) == (self._kind, request.name)), None)
         if pool is None:
             self._counted.pop(request.name, None)
+            self._looked_at.pop(request.name, None)
             return DONE
         provider = self._shared.clouds.serving(pool.node_class)
         if provider is None and pool.node_class.kind:
             return DONE  # another autoscaler's
-        return self._report(pool, provider)
+        uncounted = self._uncounted_s(pool, self._shared.clock.now())
+        if uncounted and not pool.rests_because and self._is_known(pool):
+            return Result(uncounted)
+        result = self._report(pool, provider)
+        self._looked_at[pool.name] = (pool, state.node_class(pool.node_class))
+        return result
+
+    def _is_known(self, pool: NodePool) -> bool:
+        """Whether neither the pool nor its node class changed since they were last reported on."""
+        known, node_class = self._looked_at.get(pool.name, (None, None))
+        return known is pool and node_class is self._shared.state.node_class(pool.node_class)
 
     def _report(self, pool: NodePool, provider: CloudProvider | None) -> Result:
         """Conditions at once; counters, which every claim moves, at most every few seconds."""
@@ -83,22 +97,24 @@ class PoolStatus:
         if resting is not None and rest == 0:
             news.append(after_rest(resting))
         known = tuple(each for each in pool.conditions if each.type != RESTING or resting is not None)
-        conditions = with_conditions(known, news, _ROOT, now=now, generation=pool.metadata.generation)
+        conditions = with_conditions(known, news, POOL_CONDITIONS, now=now, generation=pool.metadata.generation)
         uncounted = self._uncounted_s(pool, now)
-        fields = {} if uncounted else self._counters(pool, now)
+        fields = {} if uncounted else self._new_counters(pool)
         if self._kind == NODE_POOL and class_generation not in (None, pool.class_generation):
             fields["nodeClassObservedGeneration"] = class_generation
         write_conditions(self._shared, pool, conditions, **fields)
+        if not uncounted:
+            self._counted[pool.name] = now
         again = (rest, uncounted, _RECHECK_S if _is_its_own_class(pool) else 0)
         return Result(min((each for each in again if each), default=None))
 
     def _uncounted_s(self, pool: NodePool, now: float) -> float:
         """Seconds until the pool's machines may be counted again."""
-        return max(self._counted.get(pool.name, -_COUNT_EVERY_S) + _COUNT_EVERY_S - now, 0.0)
+        left = self._counted.get(pool.name, -_COUNT_EVERY_S) + _COUNT_EVERY_S - now
+        return left if 0 < left <= _COUNT_EVERY_S else 0.0  # a clock that jumped back makes nobody wait for longer
 
-    def _counters(self, pool: NodePool, now: float) -> dict[str, Any]:
-        """What is to be written of the pool's counters."""
-        self._counted[pool.name] = now
+    def _new_counters(self, pool: NodePool) -> dict[str, Any]:
+        """The pool's counters, if they are not what its status says."""
         counters = self._count(pool)
         return {} if counters == {name: pool.counters[name] for name in counters} else counters
 

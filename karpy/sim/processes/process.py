@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
@@ -48,6 +48,14 @@ class Autoscaler(Protocol):
 
     @property
     def state(self) -> _State: ...
+
+
+@runtime_checkable
+class TakingTurns(Protocol):
+    """An autoscaler whose controllers are to be called in a way of its own."""
+
+    @property
+    def turns(self) -> Sequence[Controller]: ...
 
 
 class Log:
@@ -284,4 +292,4 @@ def _fed(loop: Loop, made: Autoscaler) -> Sequence[Controller]:
     for kind in made.kinds:
         loop.subscribe(kind, made.state.apply)
         loop.on_list(kind, made.state.retain)
-    return made.controllers
+    return made.turns if isinstance(made, TakingTurns) else made.controllers

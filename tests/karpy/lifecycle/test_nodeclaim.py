@@ -108,6 +108,16 @@ def test_several_nodes_of_one_claim_are_a_contradiction_that_is_told_by_name() -
     assert late == GiveUp("registration_timeout", 900.0)
 
 
+def test_a_node_that_is_on_its_way_out_does_not_count() -> None:
+    claim, node = make_machine("m", reached=LAUNCHED)
+    leaving = {**node["metadata"], "name": "old", "deletionTimestamp": "2026-01-05T09:00:00Z"}
+    old, new = Node.from_dict({**node, "metadata": leaving}), Node.from_dict(node)
+    read = NodeClaim.from_dict(claim)
+    assert next_step(read, [new, old], None, now=START, settings=SETTINGS) == Register(new)
+    alone = next_step(read, [old], None, now=START, settings=SETTINGS)
+    assert alone == Wait("Registered", "NodeNotFound", "Node not registered with cluster", 900.0)
+
+
 @pytest.mark.core("CORE-662")
 def test_a_pool_may_give_its_nodes_more_time() -> None:
     pool = make_nodepool()

@@ -223,8 +223,9 @@ def test_marks_come_and_go_and_end_with_the_claim() -> None:
     assert not only(state.snapshot()).is_leaving
     state.mark_for_deletion(["m"])
     deleted(state, claim)
-    added(state, claim)
-    assert not only(state.snapshot()).is_leaving
+    added(state, make_claim("m", metadata={"uid": "another"}))
+    view = only(state.snapshot())
+    assert (view.is_managed, view.is_leaving) == (True, False)
 
 
 @pytest.mark.core("CORE-480")
@@ -233,6 +234,17 @@ def test_a_nomination_is_extended_but_never_shortened() -> None:
     state.nominate("m", (), until=100.0)
     state.nominate("m", (), until=50.0)
     assert only(state.snapshot()).nominated_until == 100.0
+
+
+def test_what_is_decided_about_a_claim_that_is_gone_by_now_is_forgotten() -> None:
+    """Its end was told while it was decided."""
+    claim, node = make_machine("m")
+    state = ClusterState.of([node, make_pod("p")])
+    state.mark_for_deletion(["m"])
+    state.nominate("m", ["p-uid"], until=100.0)
+    added(state, claim)
+    view = only(state.snapshot())
+    assert (view.is_leaving, view.nominated_until, state.snapshot().assignments) == (False, 0.0, {})
 
 
 def test_a_pod_is_assigned_until_it_is_bound_or_its_claim_is_gone() -> None:
@@ -362,5 +374,7 @@ def test_an_answer_that_comes_in_after_the_claim_ended_brings_it_back_no_more() 
     deleted(state, version(5))
     added(state, version(4))
     assert state.snapshot().nodes == ()
-    added(state, version(1, uid="another"))  # of the same name, from another API server
+    added(state, version(5))
+    assert state.snapshot().nodes == ()
+    added(state, version(6, uid="another"))  # it was made anew
     assert [view.name for view in state.snapshot().nodes] == ["c"]

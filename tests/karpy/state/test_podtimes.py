@@ -59,6 +59,7 @@ def test_a_pod_that_is_refused_after_all_has_no_place_and_no_claim() -> None:
 @pytest.mark.core("CORE-464", "CORE-467")
 def test_what_is_known_of_a_pod_goes_with_it() -> None:
     state, (pod, other) = waiting("p", "q")
+    state.apply(WatchEvent(EventType.ADDED, NODE_CLAIM, make_claim("c", reached=())))
     state.note_waiting([pod, other], 1.0)
     state.note_decided([(pod, True), (other, True)], [], 2.0)
     state.nominate("c", ["p-uid", "q-uid"], until=0.0)

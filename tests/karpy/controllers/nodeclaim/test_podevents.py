@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from karpy.clock import parse_time
+from karpy.clock import format_time, parse_time
+from karpy.controllers.base import DONE, Request
 from karpy.objects import kinds
 from karpy.sim.kubelets.podlife import RUN_SECONDS
 from tests.karpy.controllers.stage import Stage, apps
-from tests.karpy.sim.manifests import bare_pod
+from tests.karpy.sim.manifests import bare_pod, workload
 
 
 def last_event(stage: Stage, claim: str) -> float:
@@ -85,3 +86,32 @@ def test_a_restart_is_no_pod_event() -> None:
     stage.start()
     stage.run(30)
     assert last_event(stage, name) == before
+
+
+@pytest.mark.core("CORE-685")
+def test_pods_of_daemons_are_not_noted() -> None:
+    stage = Stage()
+    name = stage.grown(apps("a", 1, "100m"))
+    before = last_event(stage, name)
+    stage.world.apply([workload(kinds.DAEMON_SET, "d")])
+    stage.run(15)
+    assert stage.running("d") == 1
+    assert last_event(stage, name) == before
+
+
+@pytest.mark.core("CORE-685")
+def test_a_claim_that_is_gone_is_not_written_to() -> None:
+    stage = Stage()
+    stage.grown(apps("a", 1))
+    events = next(each for each in stage.operator.controllers if each.name == "nodeclaim.podevents")
+    assert events.reconcile(Request("gone")) == DONE
+
+
+def test_a_time_that_lies_ahead_since_a_clock_jumped_holds_up_nothing() -> None:
+    stage = Stage()
+    name = stage.grown(apps("a", 1, "100m"))
+    ahead = {"status": {"lastPodEventTime": format_time(stage.clock.now() + 3_600)}}
+    stage.api.patch(kinds.NODE_CLAIM, name, ahead, subresource="status")
+    stage.scale("a", 2)
+    stage.run(5)
+    assert last_event(stage, name) <= stage.clock.now()
