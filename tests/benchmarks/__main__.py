@@ -14,6 +14,7 @@ import serving
 import snapshots
 import solving
 import starting
+import states
 import worlds
 from measure import render, write
 
@@ -22,6 +23,7 @@ MODULES = {
     "solving": solving,
     "optimum": optimum,
     "snapshots": snapshots,
+    "states": states,
     "serving": serving,
     "worlds": worlds,
     "lifecycles": lifecycles,
