@@ -77,3 +77,41 @@ NODECLAIMS_TERMINATED: Final = Metric(
     "Number of nodeclaims that are gone.",
     ("nodepool", "capacity_type", "zone"),
 )
+
+NODES_DRAINED: Final = Metric(
+    "karpenter_nodes_drained_total", MetricType.COUNTER, "Number of nodes that were emptied.", ("nodepool",)
+)
+NODES_TERMINATED: Final = Metric(
+    "karpenter_nodes_terminated_total", MetricType.COUNTER, "Number of nodes that are gone.", ("nodepool", "zone")
+)
+NODES_TERMINATION_DURATION: Final = Metric(
+    "karpenter_nodes_termination_duration_seconds",
+    MetricType.SUMMARY,
+    "Seconds from the request to delete a node until its finalizer was removed.",
+    ("nodepool",),
+)
+NODES_LIFETIME_DURATION: Final = Metric(
+    "karpenter_nodes_lifetime_duration_seconds",
+    MetricType.HISTOGRAM,
+    "Seconds from the creation of a node until its finalizer was removed.",
+    ("nodepool",),
+    tuple(
+        60.0 * minutes
+        for minutes in (
+            *(15, 30, 45, 60, 120, 240, 360, 480, 600, 720, 960, 1200),
+            *(24 * 60 * days for days in (1, 2, 3, 5, 10, 15, 20, 25, 30)),
+        )
+    ),
+)
+PODS_DRAINED: Final = Metric(
+    "karpenter_pods_drained_total",
+    MetricType.COUNTER,
+    "Number of pods that were told to leave a node that goes, by reason.",
+    ("reason",),
+)
+PODS_EVICTION_REQUESTS: Final = Metric(
+    "karpenter_pods_eviction_requests_total",
+    MetricType.COUNTER,
+    "Number of requests to evict a pod, by the code of the answer.",
+    ("code",),
+)

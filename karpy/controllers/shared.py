@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -59,10 +59,16 @@ class Shared:
 
         The state hears of it at once, so that a controller may write several in one go.
         """
-        old = claim.condition(condition.type)
-        if old is not None and not fields and _said(old) == _said(condition):
+        self.set_conditions(claim, (condition,), **fields)
+
+    def set_conditions(self, claim: NodeClaim, conditions: Iterable[Condition], **fields: Any) -> None:
+        """Write several in one patch, but for those that say so already."""
+        news = [each for each in conditions if (old := claim.condition(each.type)) is None or _said(old) != _said(each)]
+        if not news and not fields:
             return
-        merged = with_condition(claim.conditions, condition, ROOT_CONDITIONS, now=self.clock.now())
+        merged, now = claim.conditions, self.clock.now()
+        for each in news:
+            merged = with_condition(merged, each, ROOT_CONDITIONS, now=now)
         self.patch_claim_status(claim, merged, **fields)
 
     def patch_claim_status(self, claim: NodeClaim, conditions: tuple[Condition, ...], **fields: Any) -> None:

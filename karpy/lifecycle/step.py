@@ -7,9 +7,7 @@ from typing import Any
 
 import attrs
 
-from karpy.objects.pod import Pod
-
-__all__ = ["AddFinalizer", "Drain", "GiveUp", "Initialize", "Launch", "Register", "Settled", "Step", "Wait"]
+__all__ = ["AddFinalizer", "GiveUp", "Initialize", "Launch", "Register", "Settled", "Step", "Wait"]
 
 
 @attrs.frozen
@@ -61,18 +59,6 @@ class Settled:
 
     consolidatable: bool
     retry_after_s: float | None = None
-
-
-@attrs.frozen
-class Drain:
-    """Pods to evict now, and pods to wait for; the node is drained when both are empty."""
-
-    evict: tuple[Pod, ...] = ()
-    waiting: tuple[Pod, ...] = ()
-
-    @property
-    def is_done(self) -> bool:
-        return not self.evict and not self.waiting
 
 
 Step = AddFinalizer | Launch | Register | Initialize | Wait | GiveUp | Settled

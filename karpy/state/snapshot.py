@@ -6,6 +6,7 @@ Pictures share the views of machines that did not change between them, so little
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,10 @@ class Nodes(tuple[NodeView, ...]):  # noqa: SLOT001  (what is remembered needs a
         return {view.claim.name: view for view in reversed(self) if view.claim is not None}
 
 
+def _is_timed(pod: Pod) -> bool:
+    return pod.metadata.is_deleting or pod.protected_s not in (None, math.inf)
+
+
 def _nodes(views: Iterable[NodeView]) -> Nodes:
     return views if isinstance(views, Nodes) else Nodes(views)
 
@@ -77,12 +82,13 @@ class Storage:
 class Snapshot:
     """The cluster at one instant. ``version`` grows with every change that the state has taken in.
 
-    ``assignments`` says which claim each pending pod was planned onto earlier (pod uid → claim name); ``namespaces`` are the
-    labels of each; ``buffers`` are the CapacityBuffers that are served; ``daemon_pods`` are the newest pods of DaemonSets, by the
-    uid of the set.
+    ``now`` matters to pods alone that do not want to be disturbed for a while (see `at`). ``assignments`` says which claim each
+    pending pod was planned onto earlier (pod uid → claim name); ``namespaces`` are the labels of each; ``buffers`` are the
+    CapacityBuffers that are served; ``daemon_pods`` are the newest pods of DaemonSets, by the uid of the set.
     """
 
     version: int = 0
+    now: float = -math.inf
     nodes: Nodes = attrs.field(default=Nodes(), converter=_nodes)
     pending: tuple[Pod, ...] = ()
     pools: tuple[NodePool, ...] = ()
@@ -124,6 +130,12 @@ class Snapshot:
 
         return ClusterState.of_json(documents, tuple(node_class_kinds)).snapshot()
 
+    def at(self, now: float) -> Snapshot:
+        """The same cluster, looked at at that time, as far as it matters to `to_place`: a pod that must not be disturbed for a
+        while may be by then, and one that is stuck in its end will not come back. (Without a time it is the beginning.)"""
+        leaving = (pod for view in self.nodes.leaving for pod in view.pods)
+        return attrs.evolve(self, now=now) if any(_is_timed(pod) for pod in leaving) else self
+
     @functools.cached_property
     def to_place(self) -> tuple[Pod, ...]:
         """Pods that want a place: those that kube-scheduler gave up, and those that leave with their node.
@@ -139,9 +151,11 @@ class Snapshot:
         return tuple(pod for buffer in self.buffers for pod in buffer.pods)
 
     def _may_be_evicted(self, pod: Pod) -> bool:
-        """Now or later: no annotation forbids it, nor a budget, nor that several budgets are about it."""
-        if pod.is_do_not_disrupt or pod.tolerates_disruption:
-            return not pod.is_do_not_disrupt
+        """No annotation forbids it now, and neither now nor later a budget, or that several budgets are about it."""
+        if pod.is_protected(self.now) or pod.is_stuck(self.now):
+            return False
+        if pod.tolerates_disruption:
+            return True
         held = self.budgets_of(pod)
         return len(held) < 2 and not any(budget.never_lets_go(pod) for budget in held)
 

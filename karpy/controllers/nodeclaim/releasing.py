@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from karpy import labels
 from karpy.cloud.provider import CloudProvider
 from karpy.controllers.base import DONE, Result
 from karpy.controllers.shared import Shared
 from karpy.errors import NodeClaimNotFound
+from karpy.lifecycle.deadline import deadline_note
 from karpy.objects.kinds import NODE, NODE_CLAIM
 from karpy.objects.meta import Condition
 from karpy.objects.nodeclaim import INSTANCE_TERMINATING, LAUNCHED, NodeClaim
@@ -29,6 +32,9 @@ class Releasing:
         if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
             return DONE
         shared = self._shared
+        note = deadline_note(claim)
+        if note:
+            return self._note_deadline(claim, note)
         node = shared.state.node_of(claim)
         if node is not None and claim.is_registered:
             if not node.metadata.is_deleting:
@@ -48,6 +54,16 @@ class Releasing:
         patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": kept}}
         shared.kube.patch(NODE_CLAIM, claim.name, patch)
         shared.log.info("deleted nodeclaim", NodeClaim=claim.name, provider_id=provider_id)
+        return DONE
+
+    def _note_deadline(self, claim: NodeClaim, note: Mapping[str, str]) -> Result:
+        """For everybody to see, and not to be moved when the claim's grace period would be reckoned anew."""
+        patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "annotations": note}}
+        self._shared.kube.patch(NODE_CLAIM, claim.name, patch)
+        self._shared.log.info("annotated nodeclaim", NodeClaim=claim.name, **{"provider-id": claim.provider_id, **note})
+        (deadline,) = note.values()
+        text = f"All pods will be deleted by {deadline}"
+        self._shared.recorder.warning(NODE_CLAIM, claim.metadata, "TerminationGracePeriodExpiring", text)
         return DONE
 
     def _is_fresh(self, claim: NodeClaim) -> bool:

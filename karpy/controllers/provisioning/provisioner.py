@@ -64,7 +64,8 @@ class Provisioner:
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
-        snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
+        now = self._shared.clock.now()
+        snapshot = self._shared.state.snapshot().at(now)
         if not snapshot.to_place and not snapshot.headroom:
             self._batch = None
             return DONE

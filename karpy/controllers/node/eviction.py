@@ -1,0 +1,190 @@
+"""Pods are told to go: by the Eviction API, which PodDisruptionBudgets may forbid, or by force when the time is up.
+
+A pod that a budget holds is asked for again when the budget is seen to allow it, not before long otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from karpy.clock import format_time
+from karpy.controllers.shared import Shared
+from karpy.errors import KubeError
+from karpy.lifecycle.draining import Drain, Forced
+from karpy.metrics import PODS_DRAINED, PODS_EVICTION_REQUESTS
+from karpy.objects.kinds import NODE, POD
+from karpy.objects.node import Node
+from karpy.objects.nodeclaim import DISRUPTION_REASON, NodeClaim
+from karpy.objects.pod import Pod
+from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.objects.workloads import PodDisruptionBudget
+
+__all__ = ["Evictions", "Refusal"]
+
+_FIRST_RETRY_S = 2.0
+_LONGEST_RETRY_S = 10.0
+_LONGEST_HELD_RETRY_S = 60.0
+"""For pods that a budget holds: its release is heard of, so this is for what was not heard."""
+_FORCEFUL = "Forceful Termination"
+_SEVERAL = "more than one PodDisruptionBudget"
+
+
+@attrs.define(eq=False)
+class Refusal:
+    """A pod of a node that may not be evicted for now, and the budgets (by key) that are about it."""
+
+    pod: Pod
+    node: str
+    budgets: tuple[str, ...]
+    at: float
+    rest_s: float = _FIRST_RETRY_S
+    is_released: bool = False
+
+    def left_s(self, now: float) -> float:
+        """Until it is asked for again. A clock that jumped back makes nobody wait for longer."""
+        passed_s = now - self.at
+        return self.rest_s - passed_s if not self.is_released and 0 <= passed_s < self.rest_s else 0.0
+
+    def again(self, now: float) -> None:
+        longest = _LONGEST_HELD_RETRY_S if self.budgets else _LONGEST_RETRY_S
+        self.at, self.rest_s, self.is_released = now, min(self.rest_s * 2, longest), False
+
+
+class Evictions:
+    """Asks for pods of all nodes. What it remembers of refusals saves calls; without it, it asks once more."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._refused: dict[str, dict[str, Refusal]] = {}
+        """By node and uid."""
+        self._held: dict[str, dict[str, Refusal]] = {}
+        """By budget and uid, those first that were refused first."""
+
+    def refused(self, node: str) -> Sequence[Refusal]:
+        """The pods of a node that may not be evicted for now."""
+        return tuple(self._refused.get(node, {}).values())
+
+    def forget(self, node: str) -> None:
+        for uid in tuple(self._refused.get(node, ())):
+            self._drop(node, uid)
+
+    def released_by(self, event: WatchEvent) -> tuple[str, ...]:
+        """The nodes with pods that this budget held and does not hold now: no more of them than it allows."""
+        metadata = event.object["metadata"]
+        held = self._held.get(f"{metadata.get('namespace', '')}/{metadata['name']}")
+        if not held:
+            return ()
+        allowed = (event.object.get("status") or {}).get("disruptionsAllowed") or 0
+        free = tuple(held.values())[: None if event.type is EventType.DELETED else allowed]
+        for refusal in free:
+            refusal.is_released = True
+        return tuple(dict.fromkeys(refusal.node for refusal in free))
+
+    def carry_out(self, node: Node, claim: NodeClaim | None, step: Drain, deadline: float | None) -> float:
+        """Evict and delete who is to go now; returns the seconds until it should be asked again (infinite: nobody need be)."""
+        now = self._shared.clock.now()
+        self._forget_all_but(node.name, {pod.metadata.uid for pod in step.evict})
+        for forced in step.force:
+            self._delete(forced, deadline if deadline is not None else now)
+        left_s = math.inf
+        for pod in step.evict:
+            refusal = self._refused.get(node.name, {}).get(pod.metadata.uid)
+            if refusal is None or refusal.left_s(now) <= 0:
+                refusal = self._evict(node, pod, claim, refusal)
+            if refusal is not None:
+                left_s = min(left_s, refusal.left_s(now))
+        return left_s
+
+    # Asking
+
+    def _evict(self, node: Node, pod: Pod, claim: NodeClaim | None, known: Refusal | None) -> Refusal | None:
+        """Ask the API server for one pod; its refusal, if it refuses."""
+        shared, meta = self._shared, pod.metadata
+        try:
+            shared.kube.evict(meta.name, meta.namespace, uid=meta.uid)
+        except KubeError as error:
+            shared.metrics.add(PODS_EVICTION_REQUESTS, code=str(error.code))
+            if error.code in (404, 409):  # gone already, or another pod of that name by now: nothing is left to evict
+                self._drop(node.name, meta.uid)
+                return None
+            return self._refuse(node, pod, error, known)
+        self._drop(node.name, meta.uid)
+        why = claim.condition(DISRUPTION_REASON) if claim is not None else None
+        reason = (why.reason if why is not None else None) or _FORCEFUL
+        shared.metrics.add(PODS_EVICTION_REQUESTS, code="200")
+        shared.metrics.add(PODS_DRAINED, reason=reason)
+        shared.recorder.normal(POD, meta, "Evicted", f"Evicted pod: {reason}")
+        return None
+
+    def _delete(self, forced: Forced, deadline: float) -> None:
+        """End a pod in time, whatever protects it."""
+        shared, pod = self._shared, forced.pod
+        meta, own_s = pod.metadata, pod.spec.termination_grace_period_seconds
+        try:
+            shared.kube.delete(POD, meta.name, meta.namespace, grace_period_s=forced.grace_s, uid=meta.uid)
+        except KubeError as error:
+            if error.code not in (404, 409):
+                raise
+            return
+        shared.metrics.add(PODS_DRAINED, reason=_FORCEFUL)
+        shared.recorder.normal(
+            POD,
+            meta,
+            "Disrupted",
+            f"Deleting the pod to accommodate the terminationTime {format_time(deadline)} of the node. The pod was granted "
+            f"{forced.grace_s} seconds of grace-period of its {own_s or 0} terminationGracePeriodSeconds. This bypasses the PDB of "
+            "the pod and the do-not-disrupt annotation.",
+        )
+
+    # Being refused
+
+    def _refuse(self, node: Node, pod: Pod, error: KubeError, known: Refusal | None) -> Refusal:
+        budgets = self._budgets_of(pod) if error.code == 429 or _SEVERAL in error.message else []
+        keys = tuple(budget.metadata.key for budget in budgets)
+        self._tell(node, pod, error, keys)
+        now = self._shared.clock.now()
+        if known is not None and known.budgets == keys:
+            known.pod = pod
+            known.again(now)
+            return known
+        self._drop(node.name, pod.metadata.uid)
+        refusal = Refusal(pod, node.name, keys, now)
+        self._refused.setdefault(node.name, {})[pod.metadata.uid] = refusal
+        for key in keys:
+            self._held.setdefault(key, {})[pod.metadata.uid] = refusal
+        return refusal
+
+    def _budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
+        return [budget for budget in self._shared.state.budgets() if budget.selects(pod)]
+
+    def _tell(self, node: Node, pod: Pod, error: KubeError, budgets: tuple[str, ...]) -> None:
+        """Once for each budget: which pod it is about matters less."""
+        if _SEVERAL in error.message:
+            what = "eviction does not support multiple PDBs"
+        elif error.code == 429 and budgets:
+            what = "evicting pod violates a PDB"
+        else:
+            what = f"evicting pod is refused, {error.message}"
+        text = f"Failed to drain node, {what} (Pod={pod.key})"
+        topic = f"{what} {' '.join(budgets)}"
+        self._shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic=topic)
+
+    def _forget_all_but(self, node: str, uids: Iterable[str]) -> None:
+        for uid in tuple(uid for uid in self._refused.get(node, ()) if uid not in uids):
+            self._drop(node, uid)
+
+    def _drop(self, node: str, uid: str) -> None:
+        refusals = self._refused.get(node, {})
+        refusal = refusals.pop(uid, None)
+        if refusal is None:
+            return
+        if not refusals:
+            del self._refused[node]
+        for key in refusal.budgets:
+            held = self._held[key]
+            held.pop(uid, None)
+            if not held:
+                del self._held[key]
