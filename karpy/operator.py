@@ -17,6 +17,7 @@ from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
+from karpy.controllers.node.lingering import Lingering
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
@@ -29,7 +30,7 @@ from karpy.controllers.shared import Shared
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
-from karpy.objects.kinds import NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
+from karpy.objects.kinds import NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.scheduling.packing import Packing
 from karpy.settings import Settings
@@ -93,6 +94,8 @@ class Operator:
             PodEvents(shared),
             GarbageCollection(shared),
             NodeTermination(shared),
+            Lingering(shared, NODE),
+            Lingering(shared, NODE_CLAIM),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
         )

@@ -267,10 +267,14 @@ class ClusterState:
         with self._lock:
             return self._machines.pods_on(node_name)
 
-    def claims_of(self, node: Node) -> tuple[NodeClaim, ...]:
-        """All claims that say that this node is theirs; one of them, normally. The first speaks for it."""
+    def claims_by_provider_id(self, provider_id: str) -> tuple[NodeClaim, ...]:
+        """All claims that say that this machine is theirs; one of them, normally. The first speaks for it."""
         with self._lock:
-            return self._machines.claims_by_provider_id(node.spec.provider_id)
+            return self._machines.claims_by_provider_id(provider_id)
+
+    def claims_of(self, node: Node) -> tuple[NodeClaim, ...]:
+        """All claims that say that this node is theirs."""
+        return self.claims_by_provider_id(node.spec.provider_id)
 
     def attachments_on(self, node_name: str) -> tuple[VolumeAttachment, ...]:
         """The volumes that are attached to this node."""

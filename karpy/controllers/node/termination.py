@@ -49,6 +49,8 @@ class NodeTermination:
         self._evictions = Evictions(shared)
         self._blocking = Blocking(shared)
         self._replacing = Replacing(shared)
+        self._deadlines: dict[str, str] = {}
+        """What was last heard of each claim's, so that all else that happens to claims wakes nobody."""
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -73,9 +75,15 @@ class NodeTermination:
         return (Request(node.name),) if claim is not None and termination_deadline(claim) is not None else ()
 
     def _node_of_claim(self, event: WatchEvent) -> tuple[Request, ...]:
-        """A claim that is to be gone by a certain time."""
-        if labels.TERMINATION_TIMESTAMP not in (event.object["metadata"].get("annotations") or {}):
+        """A claim that is to be gone by another time than was known."""
+        metadata = event.object["metadata"]
+        name, deadline = metadata["name"], (metadata.get("annotations") or {}).get(labels.TERMINATION_TIMESTAMP)
+        if deadline == self._deadlines.get(name):
             return ()
+        if event.type is EventType.DELETED or deadline is None:
+            self._deadlines.pop(name, None)
+            return ()
+        self._deadlines[name] = deadline
         return self._when_leaving((event.object.get("status") or {}).get("nodeName", ""))
 
     def _nodes_of_budget(self, event: WatchEvent) -> tuple[Request, ...]:
