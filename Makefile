@@ -28,7 +28,7 @@ bench: $(VENV)/.karpy
 
 soak: $(VENV)/.karpy
 	$(BIN)/python -m karpy.testing --seeds $(SEEDS)
-	$(BIN)/python tests/soak --seeds $$(( $(SEEDS) < 25 ? $(SEEDS) : 25 ))
+	$(BIN)/python -m tests.soak --seeds $$(( $(SEEDS) < 25 ? $(SEEDS) : 25 ))
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict --site-dir site

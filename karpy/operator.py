@@ -17,9 +17,13 @@ from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.disruption import Disruption
+from karpy.controllers.interruption import Interruption
+from karpy.controllers.node.hydration import NodeHydration
 from karpy.controllers.node.lingering import Lingering
 from karpy.controllers.node.termination import NodeTermination
+from karpy.controllers.nodeclaim.consistency import Consistency
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
+from karpy.controllers.nodeclaim.hydration import ClaimHydration
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
@@ -91,8 +95,12 @@ class Operator:
             *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
             NodeClaimLifecycle(shared),
+            ClaimHydration(shared),
+            NodeHydration(shared),
+            Consistency(shared),
             PodEvents(shared),
             GarbageCollection(shared),
+            Interruption(shared),
             NodeTermination(shared),
             Lingering(shared, NODE),
             Lingering(shared, NODE_CLAIM),

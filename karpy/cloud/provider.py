@@ -16,6 +16,7 @@ from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
+from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
@@ -24,11 +25,14 @@ from karpy.resources import Resources
 __all__ = [
     "CloudProvider",
     "Defaulting",
+    "HookAnswer",
     "Instance",
     "NodeClassStatus",
     "ProviderContext",
     "RawNodeClass",
     "RefusingVolumes",
+    "RegistrationHook",
+    "WithRegistrationHooks",
 ]
 
 RawNodeClass = Mapping[str, Any]
@@ -151,4 +155,44 @@ class RefusingVolumes(Protocol):
     @property
     def unsupported_volumes(self) -> UnsupportedVolumes:
         """Read once. With several clouds at once what one of them cannot use is refused, since a pod may get a machine of any."""
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class HookAnswer:
+    """What a registration hook says of a node.
+
+    ``labels`` are put on the node and its claim once all hooks are done; what the claim says already stays as it is.
+    """
+
+    is_done: bool = True
+    retry_after_s: float | None = None
+    """Ask again after so long, if it is not done; None: when something changes."""
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+
+
+class RegistrationHook(Protocol):
+    """Something that has to be done for a machine before pods may come to it."""
+
+    @property
+    def name(self) -> str:
+        """As in the message of the claim's condition while it is not done."""
+        ...
+
+    def registered(self, claim: NodeClaim, node: Node) -> HookAnswer:
+        """The node of ``claim`` has joined. Asked again until it is done, and once more after a crash: idempotent, and never slow.
+
+        Raises:
+            ProviderError: it failed; asked again with back-off.
+        """
+        ...
+
+
+@runtime_checkable
+class WithRegistrationHooks(Protocol):
+    """A provider whose nodes stay closed, by the taint ``karpenter.sh/unregistered``, until its hooks let them pass."""
+
+    @property
+    def registration_hooks(self) -> Sequence[RegistrationHook]:
+        """Every one of them is asked each time, also when another is not done. Read each time."""
         ...

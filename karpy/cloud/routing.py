@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from karpy.cloud.measured import Measured
+from karpy.cloud.notices import GivingNotice
 from karpy.cloud.overlays import Overlays
 from karpy.cloud.provider import CloudProvider, Defaulting, RefusingVolumes
 from karpy.cloud.volumes import UnsupportedVolumes
@@ -33,6 +34,8 @@ class Clouds:
             unsupported = unsupported | _unsupported_volumes(provider)
         self.labels = spec
         self.unsupported_volumes = unsupported
+        self.giving_notice = tuple(_giving_notice(providers))
+        """Those that tell of what is about to happen to machines."""
         self.overlays = Overlays()
         self.measured = Measured()
 
@@ -48,6 +51,12 @@ class Clouds:
         wanted = provider.default_requirements(pool)
         named = pool.template_requirements
         return Requirements(requirement for key, requirement in wanted.items() if key not in named)
+
+
+def _giving_notice(providers: Iterable[object]) -> Iterator[GivingNotice]:
+    for provider in providers:
+        if isinstance(provider, GivingNotice):
+            yield provider
 
 
 def _unsupported_volumes(provider: object) -> UnsupportedVolumes:

@@ -13,10 +13,11 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
+from karpy.controllers.nodeclaim.creating import create_claim
+from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
-from karpy.lifecycle.launch import new_claim
 from karpy.objects.kinds import NODE, NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
 from karpy.objects.node import Node
@@ -137,14 +138,8 @@ class Disruption:
         return Result(0)
 
     def _launch(self, command: Command) -> Iterable[str]:
-        shared = self._shared
         for launch in command.replacements:
-            raw = shared.kube.create(NODE_CLAIM, new_claim(launch, shared.clouds.labels))
-            shared.state.apply(WatchEvent(EventType.ADDED, NODE_CLAIM, raw))
-            name: str = raw["metadata"]["name"]
-            shared.state.nominate(name, launch.planned_uids, until=self._nominated_until())
-            shared.log.info("created nodeclaim", NodePool=launch.pool.name, NodeClaim=name)
-            yield name
+            yield create_claim(self._shared, launch, command.reason.value.lower()).name
 
     def _nominated_until(self) -> float:
         return self._shared.clock.now() + self._shared.settings.nomination_window_s
@@ -164,7 +159,7 @@ class Disruption:
             why = command.reason.value
             shared.recorder.normal(NODE, node.metadata, "DisruptionTerminating", f"Disrupting Node: {why}")
             shared.recorder.normal(NODE_CLAIM, claim.metadata, "DisruptionTerminating", f"Disrupting NodeClaim: {why}")
-            shared.delete_claim(claim)
+            end_claim(shared, claim, why.lower())
         self._under_way = None
         return Result(0)
 

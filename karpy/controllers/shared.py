@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -12,7 +12,7 @@ from karpy.cloud.routing import Clouds
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
-from karpy.lifecycle.conditions import with_condition
+from karpy.lifecycle.conditions import is_said, with_conditions
 from karpy.metrics import Metrics
 from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition, to_wire
@@ -54,21 +54,15 @@ class Shared:
             if not error.not_found:
                 raise
 
-    def set_condition(self, claim: NodeClaim, condition: Condition, **fields: Any) -> None:
-        """Write one condition of a claim and what depends on it, unless it says so already.
+    def set_condition(self, claim: NodeClaim, *conditions: Condition, **fields: Any) -> None:
+        """Write conditions of a claim and what depends on them, unless it says so already.
 
         The state hears of it at once, so that a controller may write several in one go.
         """
-        self.set_conditions(claim, (condition,), **fields)
-
-    def set_conditions(self, claim: NodeClaim, conditions: Iterable[Condition], **fields: Any) -> None:
-        """Write several in one patch, but for those that say so already."""
-        news = [each for each in conditions if (old := claim.condition(each.type)) is None or _said(old) != _said(each)]
-        if not news and not fields:
+        if not fields and all(is_said(claim.conditions, condition) for condition in conditions):
             return
-        merged, now = claim.conditions, self.clock.now()
-        for each in news:
-            merged = with_condition(merged, each, ROOT_CONDITIONS, now=now)
+        now, generation = self.clock.now(), claim.metadata.generation
+        merged = with_conditions(claim.conditions, conditions, ROOT_CONDITIONS, now=now, generation=generation)
         self.patch_claim_status(claim, merged, **fields)
 
     def patch_claim_status(self, claim: NodeClaim, conditions: tuple[Condition, ...], **fields: Any) -> None:
@@ -84,7 +78,3 @@ def conditions_patch(resource_version: str, conditions: tuple[Condition, ...], *
         "metadata": {"resourceVersion": resource_version},
         "status": {"conditions": to_wire(conditions), **fields},
     }
-
-
-def _said(condition: Condition) -> tuple[str, str | None, str | None]:
-    return condition.status, condition.reason, condition.message or None

@@ -2,26 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from karpy.objects.meta import Condition, find_condition, set_condition
 
-__all__ = ["AWAITING", "with_condition"]
+__all__ = ["AWAITING", "is_said", "with_condition", "with_conditions"]
 
 AWAITING = "AwaitingReconciliation"
 _AWAITING_MESSAGE = "object is awaiting reconciliation"
 
 
 def with_condition(
-    conditions: Sequence[Condition], new: Condition, depends_on: Sequence[str], *, now: float
+    conditions: Sequence[Condition], new: Condition, depends_on: Sequence[str], *, now: float, generation: int = 0
 ) -> tuple[Condition, ...]:
-    """``conditions`` with ``new`` in it; those of ``depends_on`` that are missing as Unknown; and Ready, which is True
-    when all of them are, False when one is."""
-    merged = set_condition(conditions, new, now=now)
+    """As `with_conditions`, with one."""
+    return with_conditions(conditions, (new,), depends_on, now=now, generation=generation)
+
+
+def with_conditions(
+    conditions: Sequence[Condition],
+    news: Iterable[Condition],
+    depends_on: Sequence[str],
+    *,
+    now: float,
+    generation: int = 0,
+) -> tuple[Condition, ...]:
+    """``conditions`` with ``news`` in it; those of ``depends_on`` that are missing as Unknown; and Ready, which is True
+    when all of them are, False when one is. All were seen to hold of this ``generation`` of the object, if that is known."""
+    merged = tuple(conditions)
+    for new in news:
+        merged = set_condition(merged, new, now=now)
     for type_ in depends_on:
         if find_condition(merged, type_) is None:
             merged = set_condition(merged, Condition(type_, "Unknown", AWAITING, _AWAITING_MESSAGE), now=now)
-    return set_condition(merged, _ready(merged, depends_on), now=now)
+    merged = set_condition(merged, _ready(merged, depends_on), now=now)
+    if not generation:
+        return merged
+    return tuple(msgspec.structs.replace(each, observed_generation=generation) for each in merged)
+
+
+def is_said(conditions: Sequence[Condition], new: Condition) -> bool:
+    """Whether ``conditions`` say just this already, since whenever."""
+    old = find_condition(conditions, new.type)
+    return old is not None and _said(old) == _said(new)
+
+
+def _said(condition: Condition) -> tuple[str, str | None, str | None]:
+    return condition.status, condition.reason, condition.message or None
 
 
 def _ready(conditions: Sequence[Condition], depends_on: Sequence[str]) -> Condition:

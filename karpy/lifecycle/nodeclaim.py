@@ -2,58 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from karpy import labels
 from karpy.lifecycle.disruptable import consolidatable_in
 from karpy.lifecycle.initialization import initialization_patch, not_initialized
-from karpy.lifecycle.registration import registration_patch
+from karpy.lifecycle.liveness import (
+    TimeLimits,
+    launch_overdue,
+    registration_left_s,
+    registration_overdue,
+    time_limits,
+)
 from karpy.lifecycle.states import State, state_of
-from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Step, Wait
+from karpy.lifecycle.step import AddFinalizer, Initialize, Launch, Register, Settled, Step, Wait
 from karpy.objects.node import Node
-from karpy.objects.nodeclaim import INITIALIZED, LAUNCHED, REGISTERED, NodeClaim
+from karpy.objects.nodeclaim import INITIALIZED, REGISTERED, NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.settings import Settings
 
-__all__ = ["next_step"]
+__all__ = ["NODE_NOT_FOUND", "next_step"]
+
+NODE_NOT_FOUND = ("NodeNotFound", "Node not registered with cluster")
+"""Reason and message of what waits for the node."""
 
 
-def next_step(claim: NodeClaim, node: Node | None, pool: NodePool | None, *, now: float, settings: Settings) -> Step:
-    """What is due now (core specification 4.1–4.4). The same answer for the same arguments, however often it is asked."""
+def next_step(
+    claim: NodeClaim, nodes: Sequence[Node], pool: NodePool | None, *, now: float, settings: Settings
+) -> Step:
+    """What is due now (core specification 4.1-4.4). The same answer for the same arguments, however often it is asked.
+
+    ``nodes`` are all that carry the claim's provider id.
+    """
     state = state_of(claim)
     if state is State.CREATED:
-        return _launch(claim, now, settings)
+        return _launch(claim, time_limits(pool, settings), now)
     if state is State.LAUNCHED:
-        return _register(claim, node, now, settings)
+        return _register(claim, nodes, time_limits(pool, settings), now)
     if state is State.REGISTERED:
-        return _initialize(claim, node)
+        return _initialize(claim, next((node for node in nodes if node.name == claim.node_name), None))
     seconds = consolidatable_in(claim, pool, now=now)
     return Settled(consolidatable=seconds == 0, retry_after_s=seconds or None)
 
 
-def _launch(claim: NodeClaim, now: float, settings: Settings) -> Step:
-    """Time runs from the first launch that failed, by the clock that noted it: the API server's clock may be another."""
+def _launch(claim: NodeClaim, limits: TimeLimits, now: float) -> Step:
     if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
         return AddFinalizer()
-    failed = claim.condition(LAUNCHED)
-    if failed is not None and failed.since + settings.launch_timeout_s <= now:
-        return GiveUp("launch_timeout", "NodeClaim was not launched in time")
-    return Launch()
+    return launch_overdue(claim, limits, now) or Launch()
 
 
-def _register(claim: NodeClaim, node: Node | None, now: float, settings: Settings) -> Step:
-    if node is not None:
-        return Register(registration_patch(claim, node))
-    launched = claim.condition(LAUNCHED)
-    since = launched.since if launched is not None else claim.metadata.created
-    deadline = since + settings.registration_timeout_s
-    if deadline <= now:
-        return GiveUp("registration_timeout", "Node did not register in time")
-    return Wait(REGISTERED, "NodeNotFound", "Node not registered with cluster", deadline - now)
+def _register(claim: NodeClaim, nodes: Sequence[Node], limits: TimeLimits, now: float) -> Step:
+    """A node that joins late is welcome all the same, as long as it is the only one."""
+    if len(nodes) == 1:
+        return Register(nodes[0])
+    overdue = registration_overdue(claim, limits, now)
+    if overdue is not None:
+        return overdue
+    left = registration_left_s(claim, limits, now)
+    if nodes:
+        told = f"Invariant violated, matched multiple nodes ({', '.join(node.name for node in nodes)})"
+        return Wait(REGISTERED, "MultipleNodesFound", told, left, status="False")
+    return Wait(REGISTERED, *NODE_NOT_FOUND, left)
 
 
 def _initialize(claim: NodeClaim, node: Node | None) -> Step:
     if node is None:
-        return Wait(INITIALIZED, "NodeNotFound", "Node not registered with cluster")
+        return Wait(INITIALIZED, *NODE_NOT_FOUND)
     missing = not_initialized(claim, node)
     if missing is not None:
         return Wait(INITIALIZED, *missing)
-    return Initialize(initialization_patch(node))
+    return Initialize(node, initialization_patch(node))

@@ -7,6 +7,8 @@ from typing import Any
 
 import attrs
 
+from karpy.objects.node import Node
+
 __all__ = ["AddFinalizer", "GiveUp", "Initialize", "Launch", "Register", "Settled", "Step", "Wait"]
 
 
@@ -22,34 +24,36 @@ class Launch:
 
 @attrs.frozen
 class Register:
-    """Make the node ours: ``node_patch`` is a JSON merge patch for it."""
+    """Make this node ours, once all registration hooks let it pass."""
 
-    node_patch: Mapping[str, Any]
+    node: Node
 
 
 @attrs.frozen
 class Initialize:
-    """The node can take all that was promised: ``node_patch`` says so on the node."""
+    """The node can take all that was promised: ``node_patch`` is a JSON merge patch that says so on the node."""
 
+    node: Node
     node_patch: Mapping[str, Any]
 
 
 @attrs.frozen
 class Wait:
-    """Nothing to do yet: ``condition`` stays Unknown for ``reason``. Look again after ``retry_after_s`` at the latest."""
+    """Nothing to do yet: ``condition`` is not True, for ``reason``. Look again after ``retry_after_s`` at the latest."""
 
     condition: str
     reason: str
     message: str
     retry_after_s: float | None = None
+    status: str = "Unknown"
 
 
 @attrs.frozen
 class GiveUp:
-    """Delete the claim: it took too long. ``reason`` is the label of the disruption counter."""
+    """Delete the claim: it took longer than ``limit_s``. ``reason`` is the label of what is counted."""
 
     reason: str
-    message: str
+    limit_s: float
 
 
 @attrs.frozen

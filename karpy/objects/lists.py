@@ -121,8 +121,8 @@ def key_of(obj: Any) -> str:
     if isinstance(obj, Wire):
         metadata: ObjectMeta = obj.metadata  # type: ignore[attr-defined]  # every object has it
         return metadata.key if metadata.name else ""
-    named = obj.get("metadata") if isinstance(obj, Mapping) else None
-    if not isinstance(named, Mapping):
+    named = obj.get("metadata") if isinstance(obj, (dict, Mapping)) else None
+    if not isinstance(named, (dict, Mapping)):
         return ""
     namespace, name = named.get("namespace") or "", named.get("name")
     if not (isinstance(name, str) and isinstance(namespace, str)):

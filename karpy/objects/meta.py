@@ -34,14 +34,6 @@ Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """What the API can hold as an integer."""
 
 
-def check_time(text: str, path: str) -> None:
-    """Refuse what is not a time where it is read, so that nobody who asks for it later has to."""
-    try:
-        parse_time(text)
-    except InvalidObject as error:
-        raise error.at(path=path) from None
-
-
 class Wire(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Base of all values that are decoded from the API's JSON. They never refer to themselves, so the collector skips them."""
 
@@ -79,10 +71,16 @@ class ObjectMeta(Wire, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.creation_timestamp is not None:
-            check_time(self.creation_timestamp, "creationTimestamp")
-        if self.deletion_timestamp is not None:
-            check_time(self.deletion_timestamp, "deletionTimestamp")
+        # What is not a time is refused where it is read, so that nobody who asks for it later has to.
+        path = "creationTimestamp"
+        try:
+            if self.creation_timestamp is not None:
+                parse_time(self.creation_timestamp)
+            if self.deletion_timestamp is not None:
+                path = "deletionTimestamp"
+                parse_time(self.deletion_timestamp)
+        except InvalidObject as error:
+            raise error.at(path=path) from None
 
     @property
     def created(self) -> float:
@@ -118,8 +116,11 @@ class Condition(Wire, frozen=True):
     observed_generation: Integer | None = None
 
     def __post_init__(self) -> None:
-        if self.last_transition_time is not None:
-            check_time(self.last_transition_time, "lastTransitionTime")
+        try:
+            if self.last_transition_time is not None:
+                parse_time(self.last_transition_time)
+        except InvalidObject as error:
+            raise error.at(path="lastTransitionTime") from None
 
     @property
     def is_true(self) -> bool:

@@ -6,7 +6,7 @@ allow depends on the label keys that the clouds define. Source: core specificati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from karpy import labels
 from karpy.errors import InvalidObject, shown
@@ -14,6 +14,7 @@ from karpy.labels import LabelSpec
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.labelsyntax import KEY_FORM, VALUE_FORM, is_label_key, is_label_value
 from karpy.objects.nodepool import NodePool, WireRequirement
+from karpy.objects.timelimits import LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT, time_limit
 from karpy.requirements import BOUNDS, Operator, as_integer
 from karpy.taints import EFFECTS, Taint
 
@@ -38,7 +39,16 @@ def pool_problems(pool: NodePool, spec: LabelSpec) -> tuple[InvalidObject, ...]:
         if entry.key == labels.NODEPOOL:
             problems.append(_problem(f"{place}.key", entry.key, _NOT_OWN))
         problems += (problem.at(path=place) for problem in requirement_problems(entry, spec))
+    problems += _time_limit_problems(pool.metadata.annotations or {})
     return tuple(problem.at(object_name=f"{pool.origin.kind}/{pool.name}") for problem in problems)
+
+
+def _time_limit_problems(annotations: Mapping[str, str]) -> Iterator[InvalidObject]:
+    for key in (LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT):
+        try:
+            time_limit(annotations, key)
+        except InvalidObject as error:
+            yield error
 
 
 def requirement_problems(entry: WireRequirement, spec: LabelSpec) -> Iterator[InvalidObject]:

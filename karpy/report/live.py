@@ -30,7 +30,9 @@ _COLOURS = {
     State.REGISTERED: "cyan",
     State.INITIALIZED: "green",
     State.DRAINING: "magenta",
+    State.DETACHING: "magenta",
     State.TERMINATING: "red",
+    State.RELEASING: "red",
     State.GONE: "red",
 }
 _EVENT_COLOURS = {

@@ -26,6 +26,7 @@ _TOLD_AS = {
     State.TERMINATING: What.NODE_TERMINATING,
     State.GONE: What.CLAIM_GONE,
 }
+"""The other states are on the way to the next, and no news."""
 
 
 @attrs.frozen(kw_only=True)
@@ -88,11 +89,10 @@ class MachineLedger:
             self._machines.pop(claim.name, None)
         else:
             self._machines[claim.name] = machine
-        if state is State.GONE and not gone:
-            return None  # it is told when the object itself is gone
-        if old is not None and old.state is state:
+        what = _TOLD_AS.get(state)
+        if what is None or (old is not None and old.state is state):
             return None
-        return Happening(now, _TOLD_AS[state], _words(machine), machine.fields)
+        return Happening(now, what, _words(machine), machine.fields)
 
     def _read(self, claim: NodeClaim, state: State, old: Machine | None) -> Machine:
         price = self._price_of(claim.provider_id) if claim.provider_id else None

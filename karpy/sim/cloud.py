@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from karpy.clock import Clock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Price
 from karpy.cloud.model import CloudModel, load_models
+from karpy.cloud.notices import Notice, NoticeKind
 from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext, RawNodeClass
 from karpy.errors import NodeClaimNotFound, NodeClassNotReady, ProviderError
 from karpy.labels import LabelSpec
@@ -27,7 +28,6 @@ from karpy.sim.machines import Machine
 from karpy.sim.region.datacenter import Listener
 from karpy.sim.region.fleet import FleetAnswer
 from karpy.sim.region.mishaps import NOTICE_S, MishapKind
-from karpy.sim.region.notices import Notice
 from karpy.sim.region.region import Region
 from karpy.sim.region.terse import kind_of
 from karpy.sim.region.throttles import CloudCall
@@ -136,7 +136,11 @@ class SimCloud:
     def messages(self, most: int = 10) -> Sequence[Notice]:
         """What the cloud has to say of machines (see `karpy.sim.region.notices`). What is not acknowledged comes again."""
         with self._moment() as now:
-            return self._region.notices.receive(now, most)
+            found = self._region.notices.receive(now, most)
+            for notice in found:
+                if notice.kind is NoticeKind.SPOT_INTERRUPTION:
+                    self._region.remember_taken(notice.provider_id, now)
+            return found
 
     def acknowledge(self, notice: Notice) -> None:
         with self._lock:

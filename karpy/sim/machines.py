@@ -56,6 +56,8 @@ class Machine:
     """Seconds after joining until an extended resource appears."""
     dies_at: float | None = None
     """When its kubelet falls silent."""
+    taken_at: float | None = None
+    """When the cloud takes it away or stops it, as it has announced."""
     returns_at: float | None = None
     """When a kubelet that fell silent answers again."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
@@ -21,11 +21,13 @@ from karpy.objects.sharing import Sharing
 from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, Namespace, PodDisruptionBudget
+from karpy.resources import Resources
 from karpy.state.attachments import Attachments
 from karpy.state.bufferbook import BufferBook
 from karpy.state.buffers import BufferView
 from karpy.state.daemonpods import DaemonPods
 from karpy.state.machines import Machines
+from karpy.state.nodeview import NodeView
 from karpy.state.pools import Pools
 from karpy.state.snapshot import InvalidPool, Snapshot, Storage
 from karpy.state.stores import InOrder, Store
@@ -88,12 +90,18 @@ class ClusterState:
         self._selectors = Selectors()
         self._buffers = BufferBook()
         self._snapshot: Snapshot | None = None
-        # Kinds that are only kept: where, and as what.
-        self._plain: Mapping[Kind, tuple[Store[str, Any] | InOrder[str, Any], type[Any]]] = {
-            kinds.POD_DISRUPTION_BUDGET: (self._budgets, PodDisruptionBudget),
-            kinds.PERSISTENT_VOLUME_CLAIM: (self._claimed, PersistentVolumeClaim),
-            kinds.PERSISTENT_VOLUME: (self._volumes, PersistentVolume),
-            kinds.STORAGE_CLASS: (self._storage_classes, StorageClass),
+        self._takers: Mapping[Kind, Callable[[str, Any], None]] = {
+            kinds.POD: self._take_pod,
+            kinds.NODE: lambda key, obj: self._machines.take_node(key, _read(obj, Node)),
+            kinds.NODE_CLAIM: self._take_claim,
+            kinds.DAEMON_SET: self._take_daemon_set,
+            kinds.CSI_NODE: self._take_csi_node,
+            kinds.VOLUME_ATTACHMENT: lambda key, obj: self._attachments.take(key, _read(obj, VolumeAttachment)),
+            kinds.NAMESPACE: self._take_namespace,
+            kinds.POD_DISRUPTION_BUDGET: _keeper(self._budgets, PodDisruptionBudget),
+            kinds.PERSISTENT_VOLUME_CLAIM: _keeper(self._claimed, PersistentVolumeClaim),
+            kinds.PERSISTENT_VOLUME: _keeper(self._volumes, PersistentVolume),
+            kinds.STORAGE_CLASS: _keeper(self._storage_classes, StorageClass),
         }
 
     @classmethod
@@ -150,25 +158,9 @@ class ClusterState:
                 self._take_claim(name, None)
 
     def _take(self, kind: Kind, key: str, obj: Any) -> None:
-        if kind == kinds.POD:
-            self._take_pod(key, _read(obj, Pod))
-        elif kind == kinds.NODE:
-            self._machines.take_node(key, _read(obj, Node))
-        elif kind == kinds.NODE_CLAIM:
-            self._take_claim(key, None if obj is None else NodeClaim.from_dict(obj))
-        elif kind == kinds.DAEMON_SET:
-            self._take_daemon_set(key, _read(obj, DaemonSet))
-        elif kind == kinds.CSI_NODE:
-            node = _read(obj, CSINode)
-            self._attach_limits.put(key, None if node is None else node.limits)
-        elif kind == kinds.VOLUME_ATTACHMENT:
-            self._attachments.take(key, _read(obj, VolumeAttachment))
-        elif kind in self._plain:
-            store, type_ = self._plain[kind]
-            store.put(key, _read(obj, type_))
-        elif kind == kinds.NAMESPACE:
-            namespace = _read(obj, Namespace)
-            self._namespaces.put(key, None if namespace is None else namespace.metadata.labels or {})
+        take = self._takers.get(kind)
+        if take is not None:
+            take(key, obj)
         else:
             self._take_raw(kind, key, obj)
 
@@ -184,32 +176,41 @@ class ClusterState:
         if kind not in WORKLOAD_KINDS and kind not in self.BUFFER_KINDS:
             self._pools.take(kind, key, raw)
 
-    def _take_pod(self, key: str, read: Pod | None) -> None:
+    def _take_pod(self, key: str, obj: Any) -> None:
         old = self._pods.get(key)
-        pod = None if read is None else self._sharing.pod(read)
-        if old is not None:
-            if pod is None or pod.metadata.uid != old.metadata.uid:
-                self._assignments.put(old.metadata.uid, None)
-            if old.spec.node_name:
-                self._machines.unbind(key, old.spec.node_name)
+        pod = None if obj is None else self._sharing.pod(obj)
+        if old is not None and (pod is None or pod.metadata.uid != old.metadata.uid):
+            self._assignments.put(old.metadata.uid, None)
         self._pending.put(key, pod if pod is not None and pod.is_provisionable else None)
         self._daemon_pods.put(key, old, pod)
+        place = pod.spec.node_name if pod is not None and not pod.is_terminal else ""
+        if old is not None and old.spec.node_name not in ("", place):
+            self._machines.unbind(key, old.spec.node_name)
         if pod is None:
             self._pods.pop(key, None)
             return
         self._pods[key] = pod
-        if pod.spec.node_name and not pod.is_terminal:
+        if place:
             self._assignments.put(pod.metadata.uid, None)
             self._machines.bind(key, pod)
 
-    def _take_daemon_set(self, key: str, daemon_set: DaemonSet | None) -> None:
+    def _take_daemon_set(self, key: str, obj: Any) -> None:
+        daemon_set = _read(obj, DaemonSet)
         if daemon_set is not None:
             daemon_set.to_pod().requests  # noqa: B018  (read here, so that one that cannot be read is refused at the door)
         self._daemon_sets.put(key, daemon_set)
 
-    def _take_claim(self, name: str, claim: NodeClaim | None) -> None:
-        self._machines.take_claim(name, claim)
-        if claim is None:
+    def _take_csi_node(self, key: str, obj: Any) -> None:
+        node = _read(obj, CSINode)
+        self._attach_limits.put(key, None if node is None else node.limits)
+
+    def _take_namespace(self, key: str, obj: Any) -> None:
+        namespace = _read(obj, Namespace)
+        self._namespaces.put(key, None if namespace is None else namespace.metadata.labels or {})
+
+    def _take_claim(self, name: str, obj: Any) -> None:
+        self._machines.take_claim(name, None if obj is None else NodeClaim.from_dict(obj))
+        if obj is None:
             for uid in [uid for uid, held in self._assignments.picture().items() if held == name]:
                 self._assignments.put(uid, None)
 
@@ -251,9 +252,18 @@ class ClusterState:
     def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
         return self._machines.claim_by_provider_id(provider_id)
 
+    @property
+    def has_claims(self) -> bool:
+        return self._machines.has_claims
+
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that joined for this claim."""
         return self._machines.node_by_provider_id(claim.provider_id)
+
+    def nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
+        """All nodes that carry the claim's provider id, by name: there should be one at most."""
+        with self._lock:
+            return self._machines.nodes_by_provider_id(claim.provider_id)
 
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that this node joined for."""
@@ -261,6 +271,16 @@ class ClusterState:
 
     def node(self, name: str) -> Node | None:
         return self._machines.node(name)
+
+    def machine(self, claim: str) -> NodeView | None:
+        """The view of the machine that this claim stands for, without taking a whole snapshot."""
+        with self._lock:
+            return self._machines.machine(claim)
+
+    def held_by(self, pool: str) -> Resources:
+        """The capacity of the pool's machines that are not leaving, without taking a whole snapshot."""
+        with self._lock:
+            return self._machines.held(pool)
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""
@@ -365,6 +385,11 @@ def _filled(state: ClusterState, objects: Iterable[Found]) -> ClusterState:
     for error in state.unreadable.values():
         raise error
     return state
+
+
+def _keeper(store: Store[str, Any] | InOrder[str, Any], type_: type[Any]) -> Callable[[str, Any], None]:
+    """Of kinds that are only kept: how."""
+    return lambda key, obj: store.put(key, _read(obj, type_))
 
 
 def _read(obj: Any, type_: type[T]) -> T | None:

@@ -46,8 +46,10 @@ def _set_of(pod: Pod | None) -> str:
     """The uid of the DaemonSet whose pod it is; empty for the pods of others and for those that ended."""
     if pod is None or pod.is_terminal:
         return ""
-    owners = pod.metadata.owner_references
-    return next((o.uid for o in owners if o.controller and o.kind == "DaemonSet" and o.api_version == "apps/v1"), "")
+    for owner in pod.metadata.owner_references:
+        if owner.kind == "DaemonSet" and owner.controller and owner.api_version == "apps/v1":
+            return owner.uid
+    return ""
 
 
 def _age(pod: Pod) -> tuple[float, str]:

@@ -11,16 +11,16 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import at
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
+from karpy.state.fleets import Fleets
+from karpy.state.nodeview import NodeView, Order
 from karpy.state.providerids import ByProviderId
-from karpy.state.snapshot import Nodes, NodeView
+from karpy.state.snapshot import Nodes
 from karpy.state.stores import InOrder
 
 __all__ = ["Machines"]
 
 _Key = tuple[bool, str]
 """What a machine is known by: its claim's name (with True), or its node's where it has no claim."""
-
-_Order = tuple[bool, str, str]
 
 
 class Machines:
@@ -35,9 +35,12 @@ class Machines:
         self._marked: set[str] = set()
         self._nominated: dict[str, float] = {}
         self._views: dict[_Key, NodeView] = {}
-        self._stale: set[_Key] = set()
-        self._in_order: InOrder[_Order, NodeView] = InOrder()
-        self._leaving: InOrder[_Order, NodeView] = InOrder()
+        self._stale: dict[_Key, None] = {}
+        self._in_order: InOrder[Order, NodeView] = InOrder()
+        self._leaving: InOrder[Order, NodeView] = InOrder()
+        self._fleets = Fleets()
+        self._is_current = True
+        """Whether `_nodes_in_order` shows the views as they are."""
         self._nodes_in_order = Nodes()
 
     # Taking in
@@ -51,7 +54,7 @@ class Machines:
         if node is not None:
             _check_readable(node)
         old = self._nodes.pop(name, None)
-        self._stale.add(_node_key(name))
+        self._stale[_node_key(name)] = None
         if old is not None:
             self._node_names.remove(old.spec.provider_id, name)
             self._forget_machine(old.spec.provider_id)
@@ -66,7 +69,7 @@ class Machines:
         if old is not None and claim is not None and _is_older(claim.metadata, old.metadata):
             return  # the watch is behind what a controller wrote and took in itself
         self._claims.pop(name, None)
-        self._stale.add(_claim_key(name))
+        self._stale[_claim_key(name)] = None
         if old is not None:
             self._claim_names.remove(old.provider_id, name)
             self._forget_machine(old.provider_id)
@@ -77,6 +80,10 @@ class Machines:
         else:
             self._marked.discard(name)
             self._nominated.pop(name, None)
+
+    @property
+    def has_claims(self) -> bool:
+        return bool(self._claims)
 
     def claims_beside(self, names: AbstractSet[str]) -> list[str]:
         """The claims that are not among these."""
@@ -105,24 +112,24 @@ class Machines:
     def nominate(self, claim: str, until: float) -> None:
         """Pods were planned onto this claim: it is kept at least so long."""
         self._nominated[claim] = max(until, self._nominated.get(claim, 0.0))
-        self._stale.add(_claim_key(claim))
+        self._stale[_claim_key(claim)] = None
 
     def _change(self, claims: Iterable[str], change: Callable[[str], None]) -> None:
         for name in claims:
             change(name)
-            self._stale.add(_claim_key(name))
+            self._stale[_claim_key(name)] = None
 
     def _forget_machine(self, provider_id: str) -> None:
         """Of everything that this machine is known as: by its claim's name, or by its node's where it has no claim."""
         for name in self._claim_names.all(provider_id):
-            self._stale.add(_claim_key(name))
+            self._stale[_claim_key(name)] = None
         for name in self._node_names.all(provider_id):
-            self._stale.add(_node_key(name))
+            self._stale[_node_key(name)] = None
 
     def _forget_node(self, name: str) -> None:
         node = self._nodes.get(name)
         if node is not None and _node_key(name) not in self._stale:
-            self._stale.add(_node_key(name))
+            self._stale[_node_key(name)] = None
             self._forget_machine(node.spec.provider_id)
 
     # Giving out
@@ -143,34 +150,54 @@ class Machines:
     def node_by_provider_id(self, provider_id: str) -> Node | None:
         return self._nodes.get(self._node_names.first(provider_id))
 
+    def nodes_by_provider_id(self, provider_id: str) -> tuple[Node, ...]:
+        return tuple(self._nodes[name] for name in sorted(self._node_names.all(provider_id)))
+
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods that take room on this node."""
         return tuple(self._pods_on.get(node_name, {}).values())
 
+    def machine(self, claim: str) -> NodeView | None:
+        """The view of the machine that this claim stands for."""
+        self._settle()
+        return self._views.get(_claim_key(claim))
+
+    def held(self, pool: str) -> Resources:
+        """The capacity of the pool's machines that are not leaving."""
+        self._settle()
+        return self._fleets.held(pool)
+
     def views(self) -> Nodes:
         """Every machine once, initialized ones first, then by name."""
+        self._settle()
+        if not self._is_current:
+            self._is_current = True
+            self._nodes_in_order = Nodes(self._in_order.picture())
+            self._nodes_in_order.leaving = self._leaving.picture()
+            self._nodes_in_order.fleets = self._fleets.picture()
+        return self._nodes_in_order
+
+    def _settle(self) -> None:
+        """Look again at the machines that something happened to."""
         if self._stale:
+            self._is_current = False
             for key in self._stale:
                 self._renew(key)
             self._stale.clear()
-            self._nodes_in_order = Nodes(self._in_order.picture())
-            self._nodes_in_order.leaving = self._leaving.picture()
-        return self._nodes_in_order
 
     def _renew(self, key: _Key) -> None:
-        """Look at one machine again."""
         old, new = self._views.pop(key, None), self._view(key)
         if old is not None:
             self._place(old, None)
         if new is not None:
             self._views[key] = new
             self._place(new, new)
+        self._fleets.change(old, new)
 
     def _place(self, view: NodeView, here: NodeView | None) -> None:
         """What is to stand where this view belongs."""
-        order = _order(view)
-        self._in_order.put(order, here)
-        self._leaving.put(order, here if view.is_leaving else None)
+        self._in_order.put(view.order, here)
+        self._leaving.put(view.order, here if view.is_leaving else None)
 
     def _view(self, key: _Key) -> NodeView | None:
         is_claim, name = key
@@ -198,11 +225,6 @@ def _claim_key(name: str) -> _Key:
 
 def _node_key(name: str) -> _Key:
     return (False, name)
-
-
-def _order(view: NodeView) -> _Order:
-    """Initialized machines first, then by name; a node and a claim may have the same one."""
-    return (not view.is_initialized, view.name, view.claim.name if view.claim is not None else "")
 
 
 def _is_older(new: ObjectMeta, known: ObjectMeta) -> bool:

@@ -17,9 +17,12 @@ from karpy.requirements import Requirements
 from karpy.resources import NODES, Resources, total
 from karpy.taints import Taint, is_ephemeral
 
-__all__ = ["NodeView"]
+__all__ = ["NodeView", "Order"]
 
 T = TypeVar("T")
+
+Order = tuple[bool, str, str]
+"""What views are sorted by."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -53,7 +56,7 @@ class NodeView:
         assert node is not None or claim is not None, "a view has a node or a claim"
         derive(self, "is_registered", claim is None or (node is not None and claim.is_registered))
         derive(self, "is_initialized", claim is None or (node is not None and claim.is_initialized))
-        derive(self, "is_leaving", _is_leaving(self))
+        derive(self, "is_leaving", self.marked_for_deletion or self.is_ending)
         derive(self, "name", _name(self))
         derive(self, "provider_id", (node.spec.provider_id if node is not None else "") or _provider_id(claim))
         derive(self, "labels", _labels(self))
@@ -102,12 +105,24 @@ class NodeView:
         return tuple(pod for pod in self.pods if _keeps_apart(pod) and pod.is_active)
 
     @property
+    def order(self) -> Order:
+        """Initialized machines first, then by name; a node and a claim may have the same one."""
+        return (not self.is_initialized, self.name, self.claim.name if self.claim is not None else "")
+
+    @property
     def pool(self) -> str:
         """The name of the NodePool that it came from; empty for a node of somebody else.
 
         The claim knows it from the beginning. Its node may still be known as it was before it was registered.
         """
         return self.labels.get(labels.NODEPOOL, "") or ("" if self.claim is None else self.claim.pool)
+
+    @property
+    def is_ending(self) -> bool:
+        """Being deleted, and not only about to be."""
+        if self.claim is not None:
+            return self.claim.metadata.is_deleting or self.claim.is_true(INSTANCE_TERMINATING)
+        return self.node is not None and self.node.metadata.is_deleting
 
     @property
     def is_managed(self) -> bool:
@@ -141,14 +156,6 @@ def _name(view: NodeView) -> str:
 
 def _provider_id(claim: NodeClaim | None) -> str:
     return claim.provider_id if claim is not None else ""
-
-
-def _is_leaving(view: NodeView) -> bool:
-    if view.marked_for_deletion:
-        return True
-    if view.claim is not None:
-        return view.claim.metadata.is_deleting or view.claim.is_true(INSTANCE_TERMINATING)
-    return view.node is not None and view.node.metadata.is_deleting
 
 
 def _labels(view: NodeView) -> Mapping[str, str]:

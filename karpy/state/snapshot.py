@@ -21,10 +21,11 @@ from karpy.objects.pod import Pod
 from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.state.buffers import BufferView
+from karpy.state.fleets import Fleet, Fleets
 from karpy.state.nodeview import NodeView
 from karpy.state.workloads import Workloads
 
-__all__ = ["InvalidPool", "NodeView", "Nodes", "Snapshot", "Storage"]
+__all__ = ["Fleet", "InvalidPool", "NodeView", "Nodes", "Snapshot", "Storage"]
 
 
 class Nodes(tuple[NodeView, ...]):  # noqa: SLOT001  (what is remembered needs a place)
@@ -33,6 +34,14 @@ class Nodes(tuple[NodeView, ...]):  # noqa: SLOT001  (what is remembered needs a
     @functools.cached_property
     def leaving(self) -> tuple[NodeView, ...]:
         return tuple(view for view in self if view.is_leaving)
+
+    @functools.cached_property
+    def fleets(self) -> Mapping[str, Fleet]:
+        """The machines of each pool that has some."""
+        fleets = Fleets()
+        for view in self:
+            fleets.change(None, view)
+        return fleets.picture()
 
     @functools.cached_property
     def by_name(self) -> Mapping[str, NodeView]:
@@ -177,6 +186,10 @@ class Snapshot:
     def machine(self, claim: str) -> NodeView | None:
         """The view of the machine that this claim stands for."""
         return self.nodes.by_claim.get(claim)
+
+    def fleet(self, pool: str) -> Fleet:
+        """The machines of this pool."""
+        return self.nodes.fleets.get(pool, Fleet())
 
     def pool(self, name: str) -> NodePool | None:
         return next((pool for pool in self.pools if pool.name == name), None)

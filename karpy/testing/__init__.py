@@ -2,7 +2,8 @@
 goes wrong that can.
 
 `World` runs a controller as a process that meets faults, and watches over invariants; `Trial` is a drawn world that one line plays
-again, `soak` plays many, and `shrink` makes a failing one small. For pytest there are the fixtures of `karpy.testing.plugin`.
+again, `soak` plays many, and `shrink` makes a failing one small; `sweep` tells a `Story` again for each call that may fail in it.
+For pytest there are the fixtures of `karpy.testing.plugin`.
 """
 
 from __future__ import annotations
@@ -38,19 +39,25 @@ if TYPE_CHECKING:
     from karpy.testing.clock import START, FakeClock
     from karpy.testing.shrinking import shrink
     from karpy.testing.soaking import Report, soak
+    from karpy.testing.sweeping import FAILURES, KILLS, Act, Point, Story, points, sweep
     from karpy.testing.trials import Outcome, Trial, reference
 
 __all__ = [
+    "FAILURES",
+    "KILLS",
     "NODE_CLASS",
     "START",
+    "Act",
     "Call",
     "FakeClock",
     "Fault",
     "Faults",
     "Outcome",
     "Planned",
+    "Point",
     "Program",
     "Report",
+    "Story",
     "Surroundings",
     "Trace",
     "Trial",
@@ -71,10 +78,12 @@ __all__ = [
     "make_pod",
     "make_pod_template",
     "make_workload",
+    "points",
     "reference",
     "selector",
     "shrink",
     "soak",
+    "sweep",
 ]
 
 _HOMES = {
@@ -87,6 +96,7 @@ _HOMES = {
     "karpy.testing.clock": ("START", "FakeClock"),
     "karpy.testing.shrinking": ("shrink",),
     "karpy.testing.soaking": ("Report", "soak"),
+    "karpy.testing.sweeping": ("FAILURES", "KILLS", "Act", "Point", "Story", "points", "sweep"),
     "karpy.testing.trials": ("Outcome", "Trial", "reference"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -3,6 +3,8 @@
 - The script reaches its end, every pod ran, and none is left waiting.
 - No node and no machine is left behind: what was launched was terminated.
 - The same seed tells the same story, to the last byte.
+
+And two lives of machines, each told again for every call in it that may be the last, or fail.
 """
 
 from __future__ import annotations
@@ -17,12 +19,19 @@ from karpy.report.scene import Summary
 from karpy.scenarios.catalogue import load_scenario, scenario_names
 from karpy.scenarios.rehearsal import Rehearsal
 from karpy.scenarios.script import REPLICAS
+from karpy.testing.sweeping import FAILURES, KILLS, points, sweep
+from tests.scenarios.lives import MANY, ONE
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--seeds", type=int, default=25)
-    seeds = arguments.parse_args().seeds
+    failures = scenarios(arguments.parse_args().seeds) + points_of_failure()
+    sys.exit(failures > 0)
+
+
+def scenarios(seeds: int) -> int:
+    """How many runs of the scenarios were not as they should be."""
     failures, virtual_s = 0, 0.0
     for scenario in scenario_names():
         for seed in range(seeds):
@@ -37,7 +46,20 @@ def main() -> None:
                 print(f"{scenario}, seed {seed}: {complaint}")
         print(f"{scenario}: {seeds} seeds played twice", flush=True)
     print(f"{virtual_s / 3600:.1f} virtual hours, {failures} runs with complaints")
-    sys.exit(failures > 0)
+    return failures
+
+
+def points_of_failure() -> int:
+    """How much was wrong in lives that are disturbed once, at each call that can be disturbed."""
+    wrong = 0
+    for story in (ONE, MANY):
+        world, _ = story.play()
+        for what, faults in (("kill points", KILLS), ("failing calls", FAILURES)):
+            tried = list(points(world, faults))
+            complaints = sweep(story, tried)
+            print(*complaints, f"{story.name}: {len(tried)} {what}", sep="\n", flush=True)
+            wrong += len(complaints)
+    return wrong
 
 
 def play(scenario: str, seed: int) -> tuple[str, Summary, int]:

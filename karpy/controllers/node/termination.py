@@ -271,7 +271,7 @@ class NodeTermination:
 
     def _set(self, claim: NodeClaim | None, *conditions: Condition) -> None:
         if claim is not None:
-            self._shared.set_conditions(claim, conditions)
+            self._shared.set_condition(claim, *conditions)
 
 
 AWAITING_REPLACEMENT = "AwaitingReplacement"

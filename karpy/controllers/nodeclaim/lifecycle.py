@@ -7,15 +7,18 @@ from collections.abc import Sequence
 from karpy import labels
 from karpy.cloud.provider import CloudProvider
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.nodeclaim.launching import Launching
+from karpy.controllers.nodeclaim.registering import Registering
 from karpy.controllers.nodeclaim.releasing import Releasing
 from karpy.controllers.shared import Shared
 from karpy.lifecycle.nodeclaim import next_step
-from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Wait
+from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Step, Wait
+from karpy.objects.duration import format_duration
 from karpy.objects.kinds import NODE, NODE_CLAIM
 from karpy.objects.meta import Condition, find_condition
 from karpy.objects.node import Node
-from karpy.objects.nodeclaim import CONSOLIDATABLE, INITIALIZED, REGISTERED, NodeClaim
+from karpy.objects.nodeclaim import CONSOLIDATABLE, INITIALIZED, NodeClaim
 from karpy.objects.watchevent import WatchEvent
 from karpy.resources import Resources
 
@@ -30,6 +33,7 @@ class NodeClaimLifecycle:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._launching = Launching(shared)
+        self._registering = Registering(shared)
         self._releasing = Releasing(shared)
 
     @property
@@ -53,37 +57,38 @@ class NodeClaimLifecycle:
 
     def _advance(self, claim: NodeClaim, provider: CloudProvider) -> Result:
         shared = self._shared
-        node = shared.state.node_of(claim)
-        step = next_step(claim, node, shared.state.pool(claim.pool), now=shared.clock.now(), settings=shared.settings)
+        nodes, pool = shared.state.nodes_of(claim), shared.state.pool(claim.pool)
+        step: Step | None = next_step(claim, nodes, pool, now=shared.clock.now(), settings=shared.settings)
+        if isinstance(step, Register):
+            step = self._registering.register(claim, step.node, provider)
         match step:
             case AddFinalizer():
                 self._hold(claim)
             case Launch():
                 self._launching.launch(claim, provider)
-            case Register(node_patch) if node is not None:
+            case Initialize(node, node_patch):
                 shared.kube.patch(NODE, node.name, node_patch)
-                self._shared.set_condition(claim, Condition(REGISTERED, "True", REGISTERED, ""), nodeName=node.name)
-                shared.log.info("registered nodeclaim", NodeClaim=claim.name, Node=node.name)
-            case Initialize(node_patch) if node is not None:
-                self._measure(claim, node)
-                shared.kube.patch(NODE, node.name, node_patch)
-                self._shared.set_condition(claim, Condition(INITIALIZED, "True", INITIALIZED, ""))
-                shared.log.info("initialized nodeclaim", NodeClaim=claim.name, Node=node.name)
-            case Wait(condition, reason, message, retry):
-                self._shared.set_condition(claim, Condition(condition, "Unknown", reason, message))
+                self._tell_initialized(claim, node)
+            case Wait(condition, reason, message, retry, status):
+                shared.set_condition(claim, Condition(condition, status, reason, message))
                 return Result(retry)
-            case GiveUp(reason, message):
-                shared.log.error(message, NodeClaim=claim.name, reason=reason)
-                self._shared.delete_claim(claim)
+            case GiveUp(reason, limit_s):
+                keys = {"provider-id": claim.provider_id} if claim.provider_id else {}
+                shared.log.debug("terminating due to timeout", timeout=format_duration(limit_s), reason=reason, **keys)
+                end_claim(shared, claim, reason)
             case Settled(consolidatable, retry):
                 self._settle(claim, consolidatable=consolidatable)
                 return Result(retry)
         return DONE
 
-    def _measure(self, claim: NodeClaim, node: Node) -> None:
-        """Learn from a machine that has less than was promised."""
+    def _tell_initialized(self, claim: NodeClaim, node: Node) -> None:
+        """Written down, and learned from: the machine may have less than was promised."""
+        shared = self._shared
         type_, found = claim.labels.get(labels.INSTANCE_TYPE, ""), Resources.parse(node.status.allocatable or {})
-        self._shared.clouds.measured.note(claim.node_class, type_, claim.allocatable, found)
+        shared.clouds.measured.note(claim.node_class, type_, claim.allocatable, found)
+        shared.set_condition(claim, Condition(INITIALIZED, "True", INITIALIZED, ""))
+        keys = {"provider-id": claim.provider_id, "Node": {"name": node.name}, "allocatable": found.to_dict()}
+        shared.log.info("initialized nodeclaim", **keys)
 
     def _settle(self, claim: NodeClaim, *, consolidatable: bool) -> None:
         """Consolidatable is there while it is true, and away otherwise."""

@@ -1,17 +1,23 @@
-"""A claim that is being deleted: its node goes first, then its machine, then the claim itself (core specification 4.12)."""
+"""A claim that is being deleted: its nodes go first, then its machine, then the claim itself (core specification 4.12)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any
 
 from karpy import labels
 from karpy.cloud.provider import CloudProvider
 from karpy.controllers.base import DONE, Result
 from karpy.controllers.shared import Shared
-from karpy.errors import NodeClaimNotFound
+from karpy.errors import KubeError, NodeClaimNotFound
 from karpy.lifecycle.deadline import deadline_note
+from karpy.metrics import (
+    NODECLAIMS_INSTANCE_TERMINATION_DURATION,
+    NODECLAIMS_TERMINATED,
+    NODECLAIMS_TERMINATION_DURATION,
+)
 from karpy.objects.kinds import NODE, NODE_CLAIM
-from karpy.objects.meta import Condition
+from karpy.objects.meta import Condition, decode
+from karpy.objects.node import Node
 from karpy.objects.nodeclaim import INSTANCE_TERMINATING, LAUNCHED, NodeClaim
 
 __all__ = ["Releasing"]
@@ -28,43 +34,76 @@ class Releasing:
         self._shared = shared
 
     def release(self, claim: NodeClaim, provider: CloudProvider) -> Result:
-        """Node first (its finalizer drains it), then the instance, then the claim (core specification 4.12)."""
+        """Nodes first (their finalizer drains them), then the instance, then the claim (core specification 4.12)."""
         if labels.TERMINATION_FINALIZER not in claim.metadata.finalizers:
             return DONE
-        shared = self._shared
-        note = deadline_note(claim)
-        if note:
-            return self._note_deadline(claim, note)
-        node = shared.state.node_of(claim)
-        if node is not None and claim.is_registered:
-            if not node.metadata.is_deleting:
-                shared.kube.delete(NODE, node.name, uid=node.metadata.uid)
+        if self._note_deadline(claim):
+            return DONE
+        nodes = self._nodes(claim)
+        if nodes:
+            for node in nodes:
+                self._delete_node(node)
             return DONE
         provider_id = claim.provider_id or self._forgotten_instance(claim, provider)
         if provider_id:
-            try:
-                provider.delete(provider_id)
-            except NodeClaimNotFound:
-                if self._is_fresh(claim):
-                    return Result(_DELETE_RETRY_S)
-            else:
-                self._shared.set_condition(claim, Condition(INSTANCE_TERMINATING, "True", INSTANCE_TERMINATING, ""))
+            is_gone = self._end_instance(claim, provider_id, provider)
+            said = self._shared.state.claim(claim.name)
+            if not is_gone or said is None:
                 return Result(_DELETE_RETRY_S)
-        kept = [name for name in claim.metadata.finalizers if name != labels.TERMINATION_FINALIZER]
-        patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": kept}}
-        shared.kube.patch(NODE_CLAIM, claim.name, patch)
-        shared.log.info("deleted nodeclaim", NodeClaim=claim.name, provider_id=provider_id)
+            claim = said
+        self._let_go(claim, provider_id)
         return DONE
 
-    def _note_deadline(self, claim: NodeClaim, note: Mapping[str, str]) -> Result:
-        """For everybody to see, and not to be moved when the claim's grace period would be reckoned anew."""
-        patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "annotations": note}}
-        self._shared.kube.patch(NODE_CLAIM, claim.name, patch)
-        self._shared.log.info("annotated nodeclaim", NodeClaim=claim.name, **{"provider-id": claim.provider_id, **note})
-        (deadline,) = note.values()
+    def _note_deadline(self, claim: NodeClaim) -> bool:
+        """Write down, once, when the last pod is ended at the latest. Whether that had to be written."""
+        marks = deadline_note(claim)
+        if not marks:
+            return False
+        self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"uid": claim.metadata.uid, "annotations": marks}})
+        self._shared.log.info("annotated nodeclaim", **marks)
+        (deadline,) = marks.values()
         text = f"All pods will be deleted by {deadline}"
         self._shared.recorder.warning(NODE_CLAIM, claim.metadata, "TerminationGracePeriodExpiring", text)
-        return DONE
+        return True
+
+    def _nodes(self, claim: NodeClaim) -> tuple[Node, ...]:
+        """The nodes that have to go first. One that never became ours carries no pods that have to be moved.
+
+        What was heard may be a little old: before the machine is ended, the API server is asked for the node by its name.
+        """
+        if not claim.is_registered:
+            return ()
+        nodes = self._shared.state.nodes_of(claim)
+        if nodes or not claim.node_name or claim.is_true(INSTANCE_TERMINATING):
+            return nodes
+        try:
+            node = decode(self._shared.kube.get(NODE, claim.node_name), Node)
+        except KubeError as error:
+            if not error.not_found:
+                raise
+            return ()
+        return (node,) if node.spec.provider_id == claim.provider_id else ()
+
+    def _delete_node(self, node: Node) -> None:
+        if node.metadata.is_deleting:
+            return
+        try:
+            self._shared.kube.delete(NODE, node.name, uid=node.metadata.uid)
+        except KubeError as error:
+            if not error.not_found:
+                raise
+
+    def _end_instance(self, claim: NodeClaim, provider_id: str, provider: CloudProvider) -> bool:
+        """Ask the cloud to end the machine; whether it is gone. The claim says that it is being ended, in any case."""
+        is_gone = False
+        try:
+            provider.delete(provider_id)
+        except NodeClaimNotFound:
+            if self._is_fresh(claim):
+                return False
+            is_gone = True
+        self._shared.set_condition(claim, Condition(INSTANCE_TERMINATING, "True", INSTANCE_TERMINATING, ""))
+        return is_gone
 
     def _is_fresh(self, claim: NodeClaim) -> bool:
         """Whether its machine was launched so lately that the cloud may not show it yet: gone is believed only later."""
@@ -75,3 +114,26 @@ class Releasing:
         """An instance whose launch was never written down, because karpy stopped in between."""
         found = (instance.provider_id for instance in provider.list() if instance.claim == claim.name)
         return next(found, "")
+
+    def _let_go(self, claim: NodeClaim, provider_id: str) -> None:
+        shared = self._shared
+        kept = [name for name in claim.metadata.finalizers if name != labels.TERMINATION_FINALIZER]
+        patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": kept}}
+        shared.kube.patch(NODE_CLAIM, claim.name, patch)
+        self._count(claim)
+        keys: dict[str, Any] = {"provider-id": provider_id} if provider_id else {}
+        if claim.node_name:
+            keys["Node"] = {"name": claim.node_name}
+        shared.log.info("deleted nodeclaim", **keys)
+
+    def _count(self, claim: NodeClaim) -> None:
+        now, metrics = self._shared.clock.now(), self._shared.metrics
+        capacity_type, zone = claim.labels.get(labels.CAPACITY_TYPE, ""), claim.labels.get(labels.ZONE, "")
+        metrics.add(NODECLAIMS_TERMINATED, nodepool=claim.pool, capacity_type=capacity_type, zone=zone)
+        if claim.metadata.deleted is not None:
+            metrics.observe(
+                NODECLAIMS_TERMINATION_DURATION, max(now - claim.metadata.deleted, 0.0), nodepool=claim.pool
+            )
+        ended = claim.condition(INSTANCE_TERMINATING)
+        if ended is not None:
+            metrics.observe(NODECLAIMS_INSTANCE_TERMINATION_DURATION, max(now - ended.since, 0.0), nodepool=claim.pool)

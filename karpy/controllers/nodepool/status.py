@@ -16,7 +16,7 @@ from karpy.objects.meta import Condition, ObjectMeta, decode, readable_condition
 from karpy.objects.nodepool import NodePool
 from karpy.objects.poolrules import pool_problems
 from karpy.objects.watchevent import WatchEvent
-from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
+from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources
 from karpy.state.snapshot import InvalidPool
 
 __all__ = ["PoolStatus"]
@@ -94,10 +94,7 @@ class PoolStatus:
 
     def _count(self, pool: NodePool) -> dict[str, Any]:
         """Capacity of the pool's machines that are not leaving; the usual resources are always there, if only as zero."""
-        views = self._shared.state.snapshot().nodes
-        held = _ALWAYS_COUNTED + total(
-            view.capacity for view in views if view.pool == pool.name and not view.is_leaving
-        )
+        held = _ALWAYS_COUNTED + self._shared.state.held_by(pool.name)
         counters: dict[str, Any] = {"resources": held.to_dict()}
         if self._kind == NODE_POOL:
             counters["nodes"] = held[NODES]

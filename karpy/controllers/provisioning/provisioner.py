@@ -8,12 +8,11 @@ import attrs
 
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
+from karpy.controllers.nodeclaim.creating import PROVISIONED, create_claim
 from karpy.controllers.provisioning.patience import Patience
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
-from karpy.lifecycle.launch import new_claim
 from karpy.objects import kinds
-from karpy.objects.meta import ObjectMeta, decode
 from karpy.objects.nodeclaim import REGISTERED
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -159,20 +158,8 @@ class Provisioner:
         return None
 
     def _launch(self, launch: Launch, pods: dict[str, Pod]) -> None:
-        """Create the claim, and know of it at once: the next pass must not launch for the same pods again."""
-        shared = self._shared
-        raw = shared.kube.create(kinds.NODE_CLAIM, new_claim(launch, shared.clouds.labels))
-        meta = decode(raw["metadata"], ObjectMeta)
-        shared.state.apply(WatchEvent(EventType.ADDED, kinds.NODE_CLAIM, raw))
-        self._nominate(meta.name, launch.planned_uids)
+        meta = create_claim(self._shared, launch, PROVISIONED)
         self._patience.note_launch(meta.name, launch.planned_uids)
-        shared.log.info(
-            "created nodeclaim",
-            NodePool=launch.pool.name,
-            NodeClaim=meta.name,
-            requests=launch.requests.to_dict(),
-            instance_types=launch.instance_types_text,
-        )
         self._tell_nominated(launch.pods, pods, f"nodeclaim/{meta.name}")
 
     def _nominate(self, claim: str, pod_uids: Iterable[str]) -> None:

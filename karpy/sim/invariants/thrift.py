@@ -82,7 +82,7 @@ def _prices_move(facts: Facts) -> bool:
 
 
 def _is_voluntary(facts: Facts, call: Call) -> bool:
-    """Whether a claim is deleted whose machine runs, and whose node is ready."""
+    """Whether a claim is deleted whose machine runs, is not about to be taken away, and whose node is ready."""
     if call.kind != kinds.NODE_CLAIM or call.verb != "delete":
         return False
     claim = facts.named(kinds.NODE_CLAIM).get(call.name)
@@ -90,7 +90,7 @@ def _is_voluntary(facts: Facts, call: Call) -> bool:
         return False
     machine = facts.cloud.machine(provider_id_of(claim))
     node = facts.node_of(provider_id_of(claim))
-    if machine is None or machine.terminating_since is not None or node is None:
+    if machine is None or node is None or machine.terminating_since is not None or machine.taken_at is not None:
         return False
     return "deletionTimestamp" not in node["metadata"] and condition(node, "Ready") is not None
 

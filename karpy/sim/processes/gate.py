@@ -11,7 +11,7 @@ from karpy.sim.faults import Fault
 from karpy.sim.processes.boundary import Boundary
 from karpy.sim.processes.trace import Call
 
-__all__ = ["Crashed", "Gate"]
+__all__ = ["Crashed", "Gate", "can_meet"]
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class Gate:
             subresource=subresource,
         )
         boundary.trace.add(call)
-        call.fault = boundary.fault_of_call(call, lambda fault: self._meets(call, fault))
+        call.fault = boundary.fault_of_call(call, lambda fault: can_meet(call, fault, elects=self.elects))
         if kind == LEASE and self.deposed_until > call.at:
             self._refuse(call, KubeError("the lease is out of reach", code=503, reason="ServiceUnavailable"))
         if call.fault is not None:
@@ -95,12 +95,6 @@ class Gate:
         if call.fault is not None:
             self._after(call, call.fault)
         return answer
-
-    def _meets(self, call: Call, fault: Fault) -> bool:
-        """A conflict needs something that may have changed, and who does not elect has no lease to lose."""
-        if fault is Fault.CONFLICT:
-            return call.kind is not None and call.verb in _CONDITIONAL
-        return fault is not Fault.DEPOSED or self.elects
 
     def _slowly(self, call: Call, act: Callable[[], T]) -> T:
         """Take effect after a while, and be answered after another. What was sent takes effect though its sender may be gone."""
@@ -172,6 +166,15 @@ class Gate:
     def _refuse(self, call: Call, error: KubeError) -> None:
         call.answer = f"{error.code} {error.reason}: {error} (injected)"
         raise _as_of(call, error)
+
+
+def can_meet(call: Call, fault: Fault, *, elects: bool) -> bool:
+    """A conflict needs something that may have changed, and who does not elect has no lease to lose."""
+    if fault.is_of_delivery:
+        return False
+    if fault is Fault.CONFLICT:
+        return call.kind is not None and call.verb in _CONDITIONAL
+    return fault is not Fault.DEPOSED or elects
 
 
 def _as_of(call: Call, error: KubeError) -> KarpyError:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
-from karpy.cloud.provider import CloudProvider, Defaulting, Instance, NodeClassStatus, RawNodeClass
+from karpy.cloud.notices import GivingNotice, Notice
+from karpy.cloud.provider import (
+    CloudProvider,
+    Defaulting,
+    Instance,
+    NodeClassStatus,
+    RawNodeClass,
+    RegistrationHook,
+    WithRegistrationHooks,
+)
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
@@ -59,7 +68,25 @@ class GatedCloud:
         name = node_class["metadata"]["name"]
         return self._gate.call(lambda: self._provider.resolve(node_class), "resolve", None, name)
 
+    def messages(self, most: int = 10) -> Sequence[Notice]:
+        """See `karpy.cloud.notices.GivingNotice`. To find nothing is no call: as with watches, the caller merely waits."""
+        provider: object = self._provider
+        found = provider.messages(most) if isinstance(provider, GivingNotice) else ()
+        return self._gate.call(lambda: found, "receive", None, "messages") if found else ()
+
+    def acknowledge(self, notice: Notice) -> None:
+        provider: object = self._provider
+        if isinstance(provider, GivingNotice):
+            giving = provider
+            self._gate.call(lambda: giving.acknowledge(notice), "acknowledge", None, notice.id)
+
     def default_requirements(self, pool: NodePool) -> Requirements:
         """See `karpy.cloud.provider.Defaulting`: nothing, unless the provider adds something."""
         provider: object = self._provider
         return provider.default_requirements(pool) if isinstance(provider, Defaulting) else Requirements()
+
+    @property
+    def registration_hooks(self) -> Sequence[RegistrationHook]:
+        """See `karpy.cloud.provider.WithRegistrationHooks`: what they call is not the cloud's gate."""
+        provider: object = self._provider
+        return provider.registration_hooks if isinstance(provider, WithRegistrationHooks) else ()

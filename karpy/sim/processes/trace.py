@@ -62,7 +62,7 @@ class Call:
         return f"{clock} #{self.number} {self.who} {self.verb} {self.object} → {self.answer}"
 
 
-_READS = frozenset({"get", "list", "watch", "resolve"})
+_READS = frozenset({"get", "list", "watch", "receive", "resolve"})
 
 
 class Trace:

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 
 from karpy import labels
 from karpy.cloud.instancetype import Price
+from karpy.cloud.notices import NoticeKind
 from karpy.sim.machines import HOUR_S, Bill, Machine, Machines
 from karpy.sim.region.agenda import Agenda
 from karpy.sim.region.mishaps import NOTICE_S, Hazard, MishapKind
-from karpy.sim.region.notices import NoticeKind, NoticeQueue
+from karpy.sim.region.notices import NoticeQueue
 from karpy.sim.region.quotas import Quotas
 
 __all__ = ["Datacenter", "Listener"]
@@ -145,6 +146,7 @@ class Datacenter:
         self._agenda.plan(at, strike)
 
     def _announce(self, kind: NoticeKind, machine: Machine, at: float, due: float | None) -> None:
+        machine.taken_at = due if machine.taken_at is None else machine.taken_at
         self.notices.send(kind, machine.provider_id, at, due=due)
 
     def _stop(self, machine: Machine, at: float) -> None:

@@ -1,19 +1,15 @@
-"""Notices: what a cloud says of machines without being asked, and the queue that they are read from.
-
-The queue is as those are that clouds have: who receives a notice hides it for a while and must acknowledge it, or it comes again;
-it may be late, come twice or never, and others' notices come too. What nobody reads is forgotten.
-"""
+"""The queue that notices are read from (see `karpy.cloud.notices`). What nobody reads is forgotten."""
 
 from __future__ import annotations
 
-import enum
 import random
 
 import attrs
 
+from karpy.cloud.notices import Notice, NoticeKind
 from karpy.sim.region.terse import Span, Terse, amount, share, span, unusual
 
-__all__ = ["Delivery", "Notice", "NoticeKind", "NoticeQueue"]
+__all__ = ["Delivery", "NoticeQueue"]
 
 HIDDEN_S = 20.0
 """A notice that was received and not acknowledged comes again after so long."""
@@ -29,31 +25,6 @@ class Delivery(Terse):
     repeated: float = attrs.field(default=0.0, validator=share)
     foreign_per_hour: float = attrs.field(default=0.0, validator=amount)
     """Notices about other people's machines, and some that nobody can read."""
-
-
-class NoticeKind(enum.StrEnum):
-    """The kinds that Karpenter's interruption controller tells apart."""
-
-    SPOT_INTERRUPTION = "spot_interrupted"
-    REBALANCE = "rebalance_recommendation"
-    SCHEDULED_CHANGE = "scheduled_change"
-    STOPPED = "instance_stopped"
-    TERMINATED = "instance_terminated"
-    UNREADABLE = ""
-
-
-@attrs.frozen
-class Notice:
-    """One message."""
-
-    id: str
-    kind: NoticeKind
-    provider_id: str
-    sent: float
-    state: str = ""
-    """What a machine whose state changes is now: stopping, stopped, shutting-down, terminated."""
-    due: float | None = None
-    """When it happens, for what is announced."""
 
 
 @attrs.define

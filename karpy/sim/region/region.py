@@ -123,6 +123,12 @@ class Region:
         price = self.shop.price(model.name, key_of(*bought), self.since_began(now))
         return self._assembly.machine(self.launches, model, claim, bought, price, wrong, now)
 
+    def remember_taken(self, provider_id: str, now: float) -> None:
+        """A spot machine is wanted back: the likes of it are shown as unavailable for a while."""
+        machine = self.datacenter.machines.get(provider_id, now)
+        if machine is not None:
+            self.shop.remember_shortage(machine.offering_key, self.since_began(now))
+
     # Prices
 
     def set_price(self, key: OfferingKey, price: Price, now: float) -> None:

@@ -52,8 +52,12 @@ class Shop:
 
         answer = order(claim.name, claim.requirements, choices, refuses, self._tries)
         for refusal in answer.refusals:
-            self._market.remember_shortage(refusal.key, at_s)
+            self.remember_shortage(refusal.key, at_s)
         return answer
+
+    def remember_shortage(self, key: OfferingKey, at_s: float) -> None:
+        """Customers are told that there is none of it, for a while."""
+        self._market.remember_shortage(key, at_s)
 
     def offering(self, model: CloudModel, key: OfferingKey, at_s: float) -> tuple[InstanceType, Offering]:
         """What is sold by this key.

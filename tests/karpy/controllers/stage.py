@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from karpy.errors import KubeError
+from karpy.metrics import Metric
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.operator import Operator
@@ -28,6 +29,55 @@ class Silence:
         """Nothing."""
 
     error = warning = debug = info
+
+
+class Notes:
+    """A logger that keeps what it is told: level, message and the rest of each line."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str, dict[str, Any]]] = []
+
+    def bind(self, **_: Any) -> Notes:
+        return self
+
+    def debug(self, message: str, **keys: Any) -> None:
+        self.lines.append(("debug", message, keys))
+
+    def info(self, message: str, **keys: Any) -> None:
+        self.lines.append(("info", message, keys))
+
+    def warning(self, message: str, **keys: Any) -> None:
+        self.lines.append(("warning", message, keys))
+
+    def error(self, message: str, **keys: Any) -> None:
+        self.lines.append(("error", message, keys))
+
+    def said(self, message: str) -> list[dict[str, Any]]:
+        """The keys beside this message, each time that it was logged."""
+        return [keys for _level, text, keys in self.lines if text == message]
+
+
+class Tally:
+    """A sink for metrics that keeps everything it is told, in order."""
+
+    def __init__(self) -> None:
+        self._told: list[tuple[Metric, float, dict[str, str]]] = []
+
+    def add(self, metric: Metric, amount: float = 1.0, /, **labels: str) -> None:
+        self._told.append((metric, amount, labels))
+
+    def set(self, metric: Metric, value: float, /, **labels: str) -> None:
+        self._told.append((metric, value, labels))
+
+    def observe(self, metric: Metric, value: float, /, **labels: str) -> None:
+        self._told.append((metric, value, labels))
+
+    def forget(self, metric: Metric, /, **labels: str) -> None:
+        """Nothing: what was told was told."""
+
+    def told(self, metric: Metric) -> list[tuple[float, dict[str, str]]]:
+        """Amount and labels, each time."""
+        return [(amount, labels) for each, amount, labels in self._told if each is metric]
 
 
 class Intercepted:
@@ -56,6 +106,7 @@ class Stage:
         self.api, self.cloud, self.clock = self.world.api, self.world.cloud, self.world.clock
         self.kube = Intercepted(self.api)
         self.decisions: list[tuple[float, Any]] = []
+        self.log, self.metrics = Notes(), Tally()
         self.settings = settings
         self.operator = self.start()
         self.world.apply([NODE_CLASS, *(objects or (pool(),))])
@@ -69,7 +120,8 @@ class Stage:
             clock=self.clock,
             settings=self.settings,
             on_decision=lambda now, decision: self.decisions.append((now, decision)),
-            log=Silence(),
+            log=self.log,
+            metrics=self.metrics,
         )
         self.world.install(operator)
         return operator

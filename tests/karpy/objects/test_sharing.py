@@ -54,13 +54,31 @@ def test_what_differs_is_not_mixed_up() -> None:
         plain = Pod.from_dict(raw)
         for _again in range(2):
             shared = sharing.pod(plain)
-            assert shared == plain
+            assert shared == sharing.pod(raw) == plain
             assert (shared.requests, shared.group) == (Pod.from_dict(raw).requests, Pod.from_dict(raw).group)
 
 
 def test_a_pod_whose_requests_cannot_be_read_is_refused_by_name() -> None:
     with pytest.raises(InvalidObject, match="Pod/default/a: spec"):
         Sharing().pod(Pod.from_dict(make_pod("a", requests={"cpu": "x"})))
+
+
+@pytest.mark.parametrize("place", ["metadata", "spec", "status"])
+def test_text_that_is_none_is_refused_wherever_it_stands(place: str) -> None:
+    raw = pod_with("\ud800", place)
+    with pytest.raises(InvalidObject, match=place):
+        Sharing().pod(raw)
+
+
+def pod_with(text: str, place: str) -> dict[str, Any]:
+    raw = make_pod("a", labels={"app": "a"})
+    parts: dict[str, dict[str, Any]] = {
+        "metadata": {"labels": {"app": text}},
+        "spec": {"nodeName": text},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "message": text}]},
+    }
+    raw[place] = {**raw[place], **parts[place]}
+    return raw
 
 
 @pytest.mark.parametrize("oddity", [PodSpec(node_selector={"a": "\ud800"}), PodSpec(overhead={"cpu": 10**30})])

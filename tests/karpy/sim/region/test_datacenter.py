@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from karpy.cloud.notices import NoticeKind
 from karpy.errors import InvalidObject, NodeClaimNotFound
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.sim.clock import VirtualClock
 from karpy.sim.cloud import SimCloud
 from karpy.sim.generic import GenericModel
 from karpy.sim.machines import Machine
-from karpy.sim.region.notices import NoticeKind
 from karpy.sim.weather import Hazard, Mishap, MishapKind, Weather
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from karpy.sim.region.notices import HIDDEN_S, KEPT_S, Delivery, Notice, NoticeKind, NoticeQueue
+from karpy.cloud.notices import Notice, NoticeKind
+from karpy.sim.region.notices import HIDDEN_S, KEPT_S, Delivery, NoticeQueue
 
 INTERRUPTED = NoticeKind.SPOT_INTERRUPTION
 
