@@ -17,7 +17,7 @@ from karpy.errors import InvalidObject
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay
 from karpy.objects.nodepool import NodeClassRef, NodePool
-from karpy.objects.pod import Pod
+from karpy.objects.pod import Pod, PodGroup
 from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.state.buffers import BufferView
@@ -175,9 +175,18 @@ class Snapshot:
             by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
         return by_namespace
 
-    def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
+    def budgets_of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
         """The budgets that are about this pod."""
-        return [budget for budget in self._budgets_in.get(pod.metadata.namespace, ()) if budget.selects(pod)]
+        held = self._held.get(pod.group)
+        if held is None:
+            inside = self._budgets_in.get(pod.metadata.namespace, ())
+            held = self._held[pod.group] = tuple(budget for budget in inside if budget.selects(pod))
+        return held
+
+    @functools.cached_property
+    def _held(self) -> dict[PodGroup, Sequence[PodDisruptionBudget]]:
+        """The budgets of pods that selectors cannot tell apart, as far as they were asked for."""
+        return {}
 
     def node(self, name: str) -> NodeView | None:
         """The view of this name: a node's, or a claim's that has not joined."""

@@ -320,7 +320,13 @@ def decide(state: ClusterState) -> tuple[set[str], set[str]]:
     next_command(snapshot, catalog, now=START)
     for view in snapshot.nodes:
         if view.claim is not None:
-            next_step(view.claim, () if view.node is None else (view.node,), snapshot.pool(view.pool), now=START, settings=Settings())
+            next_step(
+                view.claim,
+                () if view.node is None else (view.node,),
+                snapshot.pool(view.pool),
+                now=START,
+                settings=Settings(),
+            )
     placed = {pod for part in (*plan.launches, *plan.nominations) for pod in part.pods}
     return placed, {pod for part in plan.unschedulable for pod in part.pods}
 
