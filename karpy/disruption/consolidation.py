@@ -36,12 +36,15 @@ def single_node(
         if not candidate.is_empty and candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
     )
     left: dict[str, int] = {}
-    screen = Screen(snapshot, catalog, settings)
+    screen: Screen | None = None
     for candidate in by_savings(eligible):
         pool = candidate.pool
         if pool.name not in left:
             left[pool.name] = allowed_disruptions(snapshot, pool, Reason.UNDERUTILIZED)
-        if left[pool.name] > 0 and screen.passes(candidate):
+        if left[pool.name] <= 0:
+            continue
+        screen = screen or Screen(snapshot, catalog, settings)  # dear: not before somebody may go at all
+        if screen.passes(candidate):
             command = consolidate(snapshot, catalog, candidate, settings)
             if command is not None:
                 return command

@@ -119,7 +119,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         deleted = self.metadata.deleted
         return deleted is not None and now - deleted > STUCK_S
 
-    @property
+    @functools.cached_property
     def tolerates_disruption(self) -> bool:
         """Whether it stays on a node that is being disrupted, so that nobody evicts it."""
         return untolerated((DISRUPTED,), self.spec.tolerations) is None

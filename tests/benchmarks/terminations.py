@@ -44,8 +44,8 @@ def all_at_once() -> float:
         gone = set(old)
 
         def is_over() -> bool:
-            there = {claim["metadata"]["name"] for claim in world.api.list(kinds.NODE_CLAIM).items}
-            return not gone & there and _ready(world, names) == NODES * ON_EACH
+            there = {name for _, name in world.loop.objects(kinds.NODE_CLAIM)}
+            return gone.isdisjoint(there) and _ready(world, names) == NODES * ON_EACH
 
         assert world.run_until(is_over, HOUR)
 

@@ -5,12 +5,14 @@ A pod that a budget holds is asked for again when the budget is seen to allow it
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 
 import attrs
 
 from karpy.clock import format_time
+from karpy.controllers.node.budgets import Budgets
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
 from karpy.lifecycle.draining import Drain, Forced
@@ -20,7 +22,6 @@ from karpy.objects.node import Node
 from karpy.objects.nodeclaim import DISRUPTION_REASON, NodeClaim
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.objects.workloads import PodDisruptionBudget
 
 __all__ = ["Evictions", "Refusal"]
 
@@ -41,16 +42,15 @@ class Refusal:
     budgets: tuple[str, ...]
     at: float
     rest_s: float = _FIRST_RETRY_S
-    is_released: bool = False
 
     def left_s(self, now: float) -> float:
-        """Until it is asked for again. A clock that jumped back makes nobody wait for longer."""
+        """Until it is asked for again though nothing was heard. A clock that jumped back makes nobody wait for longer."""
         passed_s = now - self.at
-        return self.rest_s - passed_s if not self.is_released and 0 <= passed_s < self.rest_s else 0.0
+        return self.rest_s - passed_s if 0 <= passed_s < self.rest_s else 0.0
 
     def again(self, now: float) -> None:
         longest = _LONGEST_HELD_RETRY_S if self.budgets else _LONGEST_RETRY_S
-        self.at, self.rest_s, self.is_released = now, min(self.rest_s * 2, longest), False
+        self.at, self.rest_s = now, min(self.rest_s * 2, longest)
 
 
 class Evictions:
@@ -62,6 +62,7 @@ class Evictions:
         """By node and uid."""
         self._held: dict[str, dict[str, Refusal]] = {}
         """By budget and uid, those first that were refused first."""
+        self._budgets = Budgets(shared.state)
 
     def refused(self, node: str) -> Sequence[Refusal]:
         """The pods of a node that may not be evicted for now."""
@@ -74,14 +75,13 @@ class Evictions:
     def released_by(self, event: WatchEvent) -> tuple[str, ...]:
         """The nodes with pods that this budget held and does not hold now: no more of them than it allows."""
         metadata = event.object["metadata"]
-        held = self._held.get(f"{metadata.get('namespace', '')}/{metadata['name']}")
+        key = f"{metadata.get('namespace', '')}/{metadata['name']}"
+        self._budgets.note_change(key, metadata, is_gone=event.type is EventType.DELETED)
+        held = self._held.get(key)
         if not held:
             return ()
-        allowed = (event.object.get("status") or {}).get("disruptionsAllowed") or 0
-        free = tuple(held.values())[: None if event.type is EventType.DELETED else allowed]
-        for refusal in free:
-            refusal.is_released = True
-        return tuple(dict.fromkeys(refusal.node for refusal in free))
+        allowed = len(held) if event.type is EventType.DELETED else self._budgets.allowed(key)
+        return tuple(dict.fromkeys(refusal.node for refusal in itertools.islice(held.values(), allowed)))
 
     def carry_out(self, node: Node, claim: NodeClaim | None, step: Drain, deadline: float | None) -> float:
         """Evict and delete who is to go now; returns the seconds until it should be asked again (infinite: nobody need be)."""
@@ -92,11 +92,24 @@ class Evictions:
         left_s = math.inf
         for pod in step.evict:
             refusal = self._refused.get(node.name, {}).get(pod.metadata.uid)
-            if refusal is None or refusal.left_s(now) <= 0:
+            if refusal is None and (held := self._is_held_as_others(pod)):
+                refusal = self._refuse(node, pod, held)
+            elif refusal is None or refusal.left_s(now) <= 0 or self._may_be_free(refusal):
                 refusal = self._evict(node, pod, claim, refusal)
             if refusal is not None:
                 left_s = min(left_s, refusal.left_s(now))
         return left_s
+
+    def _is_held_as_others(self, pod: Pod) -> tuple[str, ...]:
+        """The budget that has just refused another pod, and has not allowed anything since: there is no need to ask."""
+        keys = self._budgets.about(pod)
+        is_held = len(keys) == 1 and keys[0] in self._held and pod.is_ready and not self._budgets.allowed(keys[0])
+        return keys if is_held else ()
+
+    def _may_be_free(self, refusal: Refusal) -> bool:
+        """Whether the budgets that held the pod are seen to hold it no more."""
+        left = [key for key in refusal.budgets if self._shared.state.budget(key) is not None]
+        return bool(refusal.budgets) and len(left) < 2 and (not left or self._budgets.allowed(left[0]) > 0)
 
     # Asking
 
@@ -110,8 +123,10 @@ class Evictions:
             if error.code in (404, 409):  # gone already, or another pod of that name by now: nothing is left to evict
                 self._drop(node.name, meta.uid)
                 return None
-            return self._refuse(node, pod, error, known)
+            is_by_budget = error.code == 429 or _SEVERAL in error.message
+            return self._refuse(node, pod, self._budgets.about(pod) if is_by_budget else (), known, error)
         self._drop(node.name, meta.uid)
+        self._budgets.spend(pod)
         why = claim.condition(DISRUPTION_REASON) if claim is not None else None
         reason = (why.reason if why is not None else None) or _FORCEFUL
         shared.metrics.add(PODS_EVICTION_REQUESTS, code="200")
@@ -141,10 +156,11 @@ class Evictions:
 
     # Being refused
 
-    def _refuse(self, node: Node, pod: Pod, error: KubeError, known: Refusal | None) -> Refusal:
-        budgets = self._budgets_of(pod) if error.code == 429 or _SEVERAL in error.message else []
-        keys = tuple(budget.metadata.key for budget in budgets)
-        self._tell(node, pod, error, keys)
+    def _refuse(
+        self, node: Node, pod: Pod, keys: tuple[str, ...], known: Refusal | None = None, error: KubeError | None = None
+    ) -> Refusal:
+        """Remember it, by the budgets that are about the pod if a budget is why."""
+        self._tell(node, pod, keys, error)
         now = self._shared.clock.now()
         if known is not None and known.budgets == keys:
             known.pod = pod
@@ -157,20 +173,16 @@ class Evictions:
             self._held.setdefault(key, {})[pod.metadata.uid] = refusal
         return refusal
 
-    def _budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
-        return [budget for budget in self._shared.state.budgets() if budget.selects(pod)]
-
-    def _tell(self, node: Node, pod: Pod, error: KubeError, budgets: tuple[str, ...]) -> None:
-        """Once for each budget: which pod it is about matters less."""
-        if _SEVERAL in error.message:
+    def _tell(self, node: Node, pod: Pod, budgets: tuple[str, ...], error: KubeError | None) -> None:
+        """Once for each way to be refused: which pod it is about matters less."""
+        if error is not None and _SEVERAL in error.message:
             what = "eviction does not support multiple PDBs"
-        elif error.code == 429 and budgets:
+        elif budgets or error is None:
             what = "evicting pod violates a PDB"
         else:
             what = f"evicting pod is refused, {error.message}"
         text = f"Failed to drain node, {what} (Pod={pod.key})"
-        topic = f"{what} {' '.join(budgets)}"
-        self._shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic=topic)
+        self._shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic=what)
 
     def _forget_all_but(self, node: str, uids: Iterable[str]) -> None:
         for uid in tuple(uid for uid in self._refused.get(node, ()) if uid not in uids):
