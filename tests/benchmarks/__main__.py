@@ -12,6 +12,7 @@ import serving
 import snapshots
 import solving
 import starting
+import terminations
 import worlds
 from measure import render, write
 
@@ -23,6 +24,7 @@ MODULES = {
     "serving": serving,
     "worlds": worlds,
     "largeworld": largeworld,
+    "terminations": terminations,
 }
 
 

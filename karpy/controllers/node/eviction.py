@@ -34,23 +34,39 @@ _SEVERAL = "more than one PodDisruptionBudget"
 
 
 @attrs.define(eq=False)
+class _Rest:
+    """How long nobody asks, from the last time that somebody was refused."""
+
+    at: float
+    longest_s: float
+    length_s: float = _FIRST_RETRY_S
+
+    def left_s(self, now: float) -> float:
+        """A clock that jumped back makes nobody wait for longer."""
+        passed_s = now - self.at
+        return self.length_s - passed_s if 0 <= passed_s < self.length_s else 0.0
+
+    def again(self, now: float) -> None:
+        self.at, self.length_s = now, min(self.length_s * 2, self.longest_s)
+
+
+@attrs.frozen(eq=False)
 class Refusal:
     """A pod of a node that may not be evicted for now, and the budgets (by key) that are about it."""
 
     pod: Pod
     node: str
     budgets: tuple[str, ...]
-    at: float
-    rest_s: float = _FIRST_RETRY_S
+    rest: _Rest
+    """Pods that one budget holds rest together: what one of them is told holds for all."""
 
-    def left_s(self, now: float) -> float:
-        """Until it is asked for again though nothing was heard. A clock that jumped back makes nobody wait for longer."""
-        passed_s = now - self.at
-        return self.rest_s - passed_s if 0 <= passed_s < self.rest_s else 0.0
 
-    def again(self, now: float) -> None:
-        longest = _LONGEST_HELD_RETRY_S if self.budgets else _LONGEST_RETRY_S
-        self.at, self.rest_s = now, min(self.rest_s * 2, longest)
+@attrs.define(eq=False)
+class _Queue:
+    """The pods that a budget holds, by uid, those first that were refused first."""
+
+    rest: _Rest
+    pods: dict[str, Refusal] = attrs.field(factory=dict)
 
 
 class Evictions:
@@ -60,8 +76,8 @@ class Evictions:
         self._shared = shared
         self._refused: dict[str, dict[str, Refusal]] = {}
         """By node and uid."""
-        self._held: dict[str, dict[str, Refusal]] = {}
-        """By budget and uid, those first that were refused first."""
+        self._held: dict[str, _Queue] = {}
+        """By budget."""
         self._budgets = Budgets(shared.state)
 
     def refused(self, node: str) -> Sequence[Refusal]:
@@ -77,11 +93,11 @@ class Evictions:
         metadata = event.object["metadata"]
         key = f"{metadata.get('namespace', '')}/{metadata['name']}"
         self._budgets.note_change(key, metadata, is_gone=event.type is EventType.DELETED)
-        held = self._held.get(key)
-        if not held:
+        queue = self._held.get(key)
+        if queue is None:
             return ()
-        allowed = len(held) if event.type is EventType.DELETED else self._budgets.allowed(key)
-        return tuple(dict.fromkeys(refusal.node for refusal in itertools.islice(held.values(), allowed)))
+        allowed = len(queue.pods) if event.type is EventType.DELETED else self._budgets.allowed(key)
+        return tuple(dict.fromkeys(refusal.node for refusal in itertools.islice(queue.pods.values(), allowed)))
 
     def carry_out(self, node: Node, claim: NodeClaim | None, step: Drain, deadline: float | None) -> float:
         """Evict and delete who is to go now; returns the seconds until it should be asked again (infinite: nobody need be)."""
@@ -94,10 +110,10 @@ class Evictions:
             refusal = self._refused.get(node.name, {}).get(pod.metadata.uid)
             if refusal is None and (held := self._is_held_as_others(pod)):
                 refusal = self._refuse(node, pod, held)
-            elif refusal is None or refusal.left_s(now) <= 0 or self._may_be_free(refusal):
+            elif refusal is None or refusal.rest.left_s(now) <= 0 or self._may_be_free(refusal):
                 refusal = self._evict(node, pod, claim, refusal)
             if refusal is not None:
-                left_s = min(left_s, refusal.left_s(now))
+                left_s = min(left_s, refusal.rest.left_s(now))
         return left_s
 
     def _is_held_as_others(self, pod: Pod) -> tuple[str, ...]:
@@ -161,17 +177,24 @@ class Evictions:
     ) -> Refusal:
         """Remember it, by the budgets that are about the pod if a budget is why."""
         self._tell(node, pod, keys, error)
-        now = self._shared.clock.now()
+        uid, now = pod.metadata.uid, self._shared.clock.now()
         if known is not None and known.budgets == keys:
-            known.pod = pod
-            known.again(now)
+            known.rest.again(now)
             return known
-        self._drop(node.name, pod.metadata.uid)
-        refusal = Refusal(pod, node.name, keys, now)
-        self._refused.setdefault(node.name, {})[pod.metadata.uid] = refusal
-        for key in keys:
-            self._held.setdefault(key, {})[pod.metadata.uid] = refusal
+        self._drop(node.name, uid)
+        queues = [self._queue(key, now) for key in keys]
+        rest = queues[0].rest if len(queues) == 1 else _Rest(now, _LONGEST_HELD_RETRY_S if keys else _LONGEST_RETRY_S)
+        refusal = Refusal(pod, node.name, keys, rest)
+        self._refused.setdefault(node.name, {})[uid] = refusal
+        for queue in queues:
+            queue.pods[uid] = refusal
         return refusal
+
+    def _queue(self, budget: str, now: float) -> _Queue:
+        queue = self._held.get(budget)
+        if queue is None:
+            queue = self._held[budget] = _Queue(_Rest(now, _LONGEST_HELD_RETRY_S))
+        return queue
 
     def _tell(self, node: Node, pod: Pod, budgets: tuple[str, ...], error: KubeError | None) -> None:
         """Once for each way to be refused: which pod it is about matters less."""
@@ -196,7 +219,7 @@ class Evictions:
         if not refusals:
             del self._refused[node]
         for key in refusal.budgets:
-            held = self._held[key]
-            held.pop(uid, None)
-            if not held:
+            queue = self._held[key]
+            queue.pods.pop(uid, None)
+            if not queue.pods:
                 del self._held[key]
