@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from karpy import labels
 from karpy.clock import format_time
@@ -63,13 +64,14 @@ class NodeTermination:
         )
 
     def _node_of_pod(self, event: WatchEvent) -> tuple[Request, ...]:
-        """A pod that came to an end, or came, on a node which waits for the end of all; one that is ending is no news, unless
-        somebody gave it more time than there is."""
+        """A pod that came to an end, or came, on a node which waits for the end of all; one that is ending, or about to, is no
+        news, unless somebody gave it more time than there is."""
         node = self._shared.state.node(event.object.get("spec", {}).get("nodeName", ""))
         if node is None or not node.metadata.is_deleting:
             return ()
-        is_over = event.object.get("status", {}).get("phase") in ("Succeeded", "Failed")
-        if event.type is EventType.DELETED or is_over or "deletionTimestamp" not in event.object["metadata"]:
+        status = event.object.get("status") or {}
+        is_over = event.type is EventType.DELETED or status.get("phase") in ("Succeeded", "Failed")
+        if is_over or not ("deletionTimestamp" in event.object["metadata"] or _is_evicted(status)):
             return (Request(node.name),)
         claim = self._shared.state.claim_of(node)
         return (Request(node.name),) if claim is not None and termination_deadline(claim) is not None else ()
@@ -281,6 +283,11 @@ def _awaits_replacement(claim: NodeClaim | None) -> bool:
     """Whether the drain has not begun: once it has, it is not held up any more."""
     known = claim.condition(DRAINED) if claim is not None else None
     return known is None or known.reason == AWAITING_REPLACEMENT
+
+
+def _is_evicted(status: Mapping[str, Any]) -> bool:
+    """Whether the API server has let the pod go, and is about to mark it as deleted."""
+    return any(each.get("type") == "DisruptionTarget" for each in status.get("conditions") or ())
 
 
 def _when_deleting(event: WatchEvent) -> tuple[Request, ...]:
