@@ -7,12 +7,13 @@ but read off the cluster when somebody asks, is declared in `karpy.gauges`.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping
 from typing import Final, Protocol
 
 import attrs
 
-__all__ = ["DURATION_BUCKETS", "Metric", "MetricType", "Metrics", "Reading", "Unmeasured"]
+__all__ = ["DURATION_BUCKETS", "Metric", "MetricType", "Metrics", "Reading", "Unmeasured", "spelled"]
 
 
 class MetricType(enum.Enum):
@@ -68,6 +69,15 @@ class Unmeasured:
     def observe(self, metric: Metric, value: float, /, **labels: str) -> None: ...
 
     def forget(self, metric: Metric, /, **labels: str) -> None: ...
+
+
+def spelled(name: str) -> str:
+    """A name of the API, as metrics spell it among the values of their labels.
+
+    >>> spelled("WhenEmptyOrUnderutilized")
+    'when_empty_or_underutilized'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 DURATION_BUCKETS: Final = (
@@ -358,4 +368,13 @@ CLOUDPROVIDER_ERRORS: Final = Metric(
     MetricType.COUNTER,
     "Number of calls of the cloud that failed, by the error.",
     ("controller", "method", "provider", "error"),
+)
+
+# What is known
+
+CLUSTER_STATE_REPAIRS: Final = Metric(
+    "karpy_cluster_state_repairs_total",
+    MetricType.COUNTER,
+    "Number of nodes and nodeclaims that cluster state knew otherwise than the API server, and that were read anew.",
+    ("kind",),
 )

@@ -1,7 +1,7 @@
 """The reference controller, put together: state, clouds and controllers around one API server.
 
-The operator does not run anything itself: a loop feeds `state` with the events of `kinds` and calls `controllers`. In
-`karpy.sim` that is one seeded loop on virtual time.
+The operator does not run anything itself: a loop feeds `state` with the events of `kinds` and calls the `turns` of its controllers.
+In `karpy.sim` that is one seeded loop on virtual time.
 """
 
 from __future__ import annotations
@@ -16,21 +16,32 @@ from karpy.cloud.provider import CloudProvider
 from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
+from karpy.controllers.cloudcalls import CountedCloud
 from karpy.controllers.disruption import Disruption
 from karpy.controllers.interruption import Interruption
+from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.hydration import NodeHydration
 from karpy.controllers.node.lingering import Lingering
+from karpy.controllers.node.repair import NodeRepair
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.consistency import Consistency
+from karpy.controllers.nodeclaim.disruption import DisruptionConditions
+from karpy.controllers.nodeclaim.expiration import Expiration
 from karpy.controllers.nodeclaim.garbage import GarbageCollection
 from karpy.controllers.nodeclaim.hydration import ClaimHydration
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
 from karpy.controllers.nodeoverlay import OverlayStatus
+from karpy.controllers.nodepool.hash import PoolHash
+from karpy.controllers.nodepool.static_deprovisioning import StaticDeprovisioning
+from karpy.controllers.nodepool.static_provisioning import StaticProvisioning
 from karpy.controllers.nodepool.status import PoolStatus
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
+from karpy.controllers.state import StateSync
+from karpy.controllers.together import Together, one_by_one
+from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
@@ -52,7 +63,8 @@ class Operator:
     """All controllers of karpy, for the given clouds.
 
     ``on_decision`` is called with the time and each Plan or Command before it is carried out. ``log`` is a structlog logger;
-    ``metrics`` is told what happened.
+    ``metrics`` is told what happened. What can be measured at any time is told by `readings` when it is called. ``together`` makes
+    calls that do not depend on each other: one after another, or in threads (`karpy.controllers.together.InThreads`).
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
@@ -68,14 +80,19 @@ class Operator:
         on_decision: Callable[[float, Any], None] = _ignore,
         log: Any = None,
         metrics: Metrics | None = None,
+        together: Together = one_by_one,
     ) -> None:
         clock, settings = clock or SystemClock(), settings or Settings()
+        log = log if log is not None else structlog.get_logger("karpy")
         self.settings = settings
         self._spreads_by_default = bool(read_scheduler_config(settings.scheduler_config))
         if settings.packing:
             Packing.named(settings.packing)  # said at the start, not in the first pass
+        if metrics is not None:
+            providers = tuple(CountedCloud(provider, metrics, clock) for provider in providers)
         self.clouds = Clouds(providers)
         self.state = ClusterState(self.clouds.kinds)
+        self.state.expect(self.kinds)
         self.recorder = EventRecorder(kube, clock)
         shared = Shared(
             kube=kube,
@@ -86,12 +103,19 @@ class Operator:
             recorder=self.recorder,
             metrics=metrics if metrics is not None else Unmeasured(),
             on_decision=on_decision,
-            log=log if log is not None else structlog.get_logger("karpy"),
+            together=together,
+            log=log,
         )
+        sync = StateSync(shared)
+        self.readings = Readings(shared, sync)
         self.controllers: tuple[Controller, ...] = (
+            sync,
             *(NodeClassStatusWriter(shared, kind) for kind in self.clouds.kinds if kind != PROVISIONER),
             PoolStatus(shared, NODE_POOL),
             PoolStatus(shared, PROVISIONER),
+            PoolHash(shared, NODE_POOL),
+            PoolHash(shared, PROVISIONER),
+            *((StaticProvisioning(shared), StaticDeprovisioning(shared)) if settings.static_capacity else ()),
             *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
             NodeClaimLifecycle(shared),
@@ -99,14 +123,25 @@ class Operator:
             NodeHydration(shared),
             Consistency(shared),
             PodEvents(shared),
+            DisruptionConditions(shared),
+            Expiration(shared),
             GarbageCollection(shared),
             Interruption(shared),
             NodeTermination(shared),
             Lingering(shared, NODE),
             Lingering(shared, NODE_CLAIM),
+            *((NodeRepair(shared),) if settings.node_repair else ()),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
+            *self.readings.controllers,
         )
+        """May be set to others before they run, to leave some out or to put one's own in their place."""
+        self._log = log
+
+    @property
+    def turns(self) -> tuple[Controller, ...]:
+        """The controllers as a loop is to call them, so that log lines and metrics say whose turn it was."""
+        return tuple(InTurn(controller, self._log) for controller in self.controllers)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -32,10 +32,31 @@ class Settings:
     """A batch of pending pods is closed when no new one came for so long."""
     batch_max_duration_s: float = 10.0
     """And in any case after so long."""
+    progressive_launch: bool = True
+    """Whether planned machines that are full are launched while the batch is still held open by pods that keep coming."""
+    foresee_placement: bool = True
+    """Whether a plan for pods that wait allows for where kube-scheduler will put them among machines that come up together."""
     max_instance_types: int = 600
     """How many of the cheapest feasible types a launch keeps."""
     launch_timeout_s: float = 300.0
     registration_timeout_s: float = 900.0
+    expiry_spread: float = attrs.field(default=0.1)
+    """Machines expire at different times within the last part of their life, which is this large: 0.1 of 30 days are 3 days. None
+    gets older than ``expireAfter``. A pool's own annotation ``karpy.dev/expiry-spread`` says otherwise; 0 is Karpenter's way."""
+
+    @expiry_spread.validator
+    def _is_a_part(self, _attribute: object, value: float) -> None:
+        if not 0 <= value <= 1:
+            raise InvalidObject(
+                f"found {value!r}", path="expiry_spread", object_name="Settings", accepted="a number from 0 to 1"
+            )
+
+    registration_failures_allowed: int = attrs.field(default=3, validator=attrs.validators.ge(0))
+    """After so many nodes in a row that did not join, their pool rests, and others serve its pods; 0: it never does. A pool's own
+    annotation ``karpy.dev/registration-failures-allowed`` says otherwise."""
+    registration_rest_s: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
+    """How long a pool rests first; then one node is tried, and each rest after that is twice as long as the one before, at the most
+    four hours."""
     disruption_poll_s: float = 10.0
     """How often nodes are looked at for disruption while nothing happens."""
     validation_delay_s: float = 15.0
@@ -77,6 +98,10 @@ class Settings:
     """Feature gate StaticCapacity: whether pools that name a number of replicas are served."""
     reserved_capacity: bool = True
     """Feature gate ReservedCapacity: whether reservations are counted, so that none is promised twice."""
+
+    cluster_state_observability: bool = True
+    """Whether there are gauges of nodes, pods and pools, and metrics of conditions (the flag disable-cluster-state-observability
+    switches them off)."""
 
     @property
     def nomination_window_s(self) -> float:

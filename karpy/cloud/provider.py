@@ -32,6 +32,8 @@ __all__ = [
     "RawNodeClass",
     "RefusingVolumes",
     "RegistrationHook",
+    "RepairPolicy",
+    "Repairing",
     "WithRegistrationHooks",
 ]
 
@@ -139,6 +141,15 @@ class CloudProvider(Protocol):
         ...
 
 
+@attrs.frozen
+class RepairPolicy:
+    """A node whose ``condition`` has this ``status`` for longer than ``toleration_s`` is broken, and will not mend."""
+
+    condition: str
+    status: str
+    toleration_s: float
+
+
 @runtime_checkable
 class Defaulting(Protocol):
     """A provider that adds requirements to pools which leave something open, as its older API generations did."""
@@ -155,6 +166,16 @@ class RefusingVolumes(Protocol):
     @property
     def unsupported_volumes(self) -> UnsupportedVolumes:
         """Read once. With several clouds at once what one of them cannot use is refused, since a pod may get a machine of any."""
+        ...
+
+
+@runtime_checkable
+class Repairing(Protocol):
+    """A provider that says when a node is broken, so that it is replaced (feature gate NodeRepair)."""
+
+    @property
+    def repair_policies(self) -> Sequence[RepairPolicy]:
+        """Asked for with every change of a node: must be cheap."""
         ...
 
 
@@ -194,5 +215,5 @@ class WithRegistrationHooks(Protocol):
 
     @property
     def registration_hooks(self) -> Sequence[RegistrationHook]:
-        """Every one of them is asked each time, also when another is not done. Read each time."""
+        """Every one of them is asked each time, also when another is not done. Read once."""
         ...

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from karpy.cloud.measured import Measured
 from karpy.cloud.notices import GivingNotice
 from karpy.cloud.overlays import Overlays
-from karpy.cloud.provider import CloudProvider, Defaulting, RefusingVolumes
+from karpy.cloud.provider import CloudProvider, Defaulting, RefusingVolumes, Repairing, RepairPolicy
 from karpy.cloud.volumes import UnsupportedVolumes
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.objects.kinds import Kind
@@ -43,6 +43,15 @@ class Clouds:
         """The provider of a node class, or None when no active one serves it: such pools are not ours."""
         return self._by_kind.get((ref.group, ref.kind))
 
+    @property
+    def repair_policies(self) -> Sequence[RepairPolicy]:
+        """When a node of any of these clouds is broken."""
+        return tuple(policy for provider in self.providers for policy in _repair_policies(provider))
+
+    def repair_policies_of(self, ref: NodeClassRef) -> Sequence[RepairPolicy]:
+        """When a node of this class is broken; none where no active cloud says so."""
+        return _repair_policies(self.serving(ref))
+
     def defaults(self, pool: NodePool) -> Requirements:
         """What the pool's cloud adds where the pool leaves something open."""
         provider: object = self.serving(pool.node_class)
@@ -57,6 +66,10 @@ def _giving_notice(providers: Iterable[object]) -> Iterator[GivingNotice]:
     for provider in providers:
         if isinstance(provider, GivingNotice):
             yield provider
+
+
+def _repair_policies(provider: object) -> Sequence[RepairPolicy]:
+    return provider.repair_policies if isinstance(provider, Repairing) else ()
 
 
 def _unsupported_volumes(provider: object) -> UnsupportedVolumes:

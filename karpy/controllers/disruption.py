@@ -13,9 +13,10 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.controllers.base import Request, Result, Source, singleton
+from karpy.controllers.metrics.decisions import DecisionRecord
 from karpy.controllers.nodeclaim.creating import create_claim
 from karpy.controllers.nodeclaim.ending import end_claim
-from karpy.controllers.shared import Shared
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
 from karpy.objects.kinds import NODE, NODE_CLAIM
@@ -30,6 +31,10 @@ from karpy.taints import DISRUPTED
 __all__ = ["Disruption"]
 
 _WATCH_REPLACEMENTS_S = 1.0
+_LONGEST_REST_S = 300.0
+"""A search that found nothing is repeated after so long, though nothing happened (core specification 6.5)."""
+_BETWEEN_SEARCHES_S = 1.0
+"""Claims that turn consolidatable one shortly after another are looked at together."""
 _MATTERING = frozenset((CONSOLIDATABLE, INITIALIZED))
 
 
@@ -58,9 +63,11 @@ class Disruption:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._record = DecisionRecord(shared)
         self._found: tuple[Command, float] | None = None
         self._under_way: _UnderWay | None = None
         self._at_rest: _AtRest | None = None
+        self._searched = -math.inf
         self._reached: dict[str, frozenset[str]] = {}
 
     @property
@@ -80,10 +87,17 @@ class Disruption:
         return singleton(event) if reached - before else ()
 
     def reconcile(self, _request: Request) -> Result:
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         if self._under_way is not None:
             return self._continue(self._under_way)
         if self._found is not None:
             return self._validate(*self._found)
+        now = self._shared.clock.now()
+        left = self._searched + _BETWEEN_SEARCHES_S - now
+        if 0 < left <= _BETWEEN_SEARCHES_S:
+            return Result(left)
+        self._searched = now
         self._undo_leftovers()
         return self._search()
 
@@ -95,7 +109,7 @@ class Disruption:
         complete, catalog = with_catalog(snapshot, shared.clouds, shared.settings)
         if self._nothing_new(snapshot, catalog, now):
             return Result(shared.settings.disruption_poll_s)
-        command = next_command(complete, catalog, now=now, settings=shared.settings)
+        command = next_command(complete, catalog, now=now, settings=shared.settings, through=self._record.timed)
         if command is None:
             self._at_rest = _AtRest(snapshot.version, tuple(catalog.types.values()), _next_release(snapshot, now))
             return Result(shared.settings.disruption_poll_s)
@@ -120,13 +134,14 @@ class Disruption:
         newer, catalog = with_catalog(shared.state.snapshot(), shared.clouds, shared.settings)
         confirmed = still_valid(command, newer, catalog, now=now, settings=shared.settings)
         if confirmed is None:
+            self._record.refuted(command)
             return Result(shared.settings.disruption_poll_s)
         return self._start(confirmed)
 
     def _start(self, command: Command) -> Result:
         shared = self._shared
         shared.on_decision(shared.clock.now(), command)
-        shared.log.info("disrupting node(s)", reason=command.reason.value.lower(), command=str(command))
+        self._record.started(command, shared.state.snapshot())
         for claim, node in self._members(command):
             self._taint(node)
             reason = command.reason.value
@@ -153,6 +168,7 @@ class Disruption:
             return Result(shared.settings.disruption_poll_s)
         if not all(claim is not None and claim.is_initialized for claim in claims):
             return Result(_WATCH_REPLACEMENTS_S)
+        self._record.succeeded(command, shared.state.snapshot())
         for name in under_way.replacements:  # its pods come only now
             shared.state.nominate(name, (), until=self._nominated_until())
         for claim, node in self._members(command):
@@ -166,7 +182,7 @@ class Disruption:
     def _abandon(self, under_way: _UnderWay) -> None:
         """The replacement did not come: everything stays as it was."""
         shared = self._shared
-        shared.log.error("failed to disrupt nodes, replacements did not come up", command=str(under_way.command))
+        self._record.failed(under_way.command)
         shared.state.unmark_for_deletion(under_way.command.claims)
         self._under_way = None
         self._undo_leftovers()
@@ -212,5 +228,6 @@ def _has_leftovers(view: NodeView) -> bool:
 
 
 def _next_release(snapshot: Snapshot, now: float) -> float:
-    """When the next node ceases to be nominated for pods, and so may be looked at."""
-    return min((view.nominated_until for view in snapshot.nodes if view.nominated_until > now), default=math.inf)
+    """When the next node ceases to be nominated for pods, and so may be looked at; or when all are looked at again anyway."""
+    released = (view.nominated_until for view in snapshot.nodes if view.nominated_until > now)
+    return min((*released, now + _LONGEST_REST_S))

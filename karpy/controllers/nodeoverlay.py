@@ -59,7 +59,9 @@ class OverlayStatus:
         is_valid = verdict.validity is Validity.VALID
         reason = verdict.validity.value
         found = Condition(VALIDATION_SUCCEEDED, "True" if is_valid else "False", reason, verdict.message)
-        conditions = with_condition(known, found, (VALIDATION_SUCCEEDED,), now=shared.clock.now())
+        conditions = with_condition(
+            known, found, (VALIDATION_SUCCEEDED,), now=shared.clock.now(), generation=meta.generation
+        )
         if conditions != known:
             patch = conditions_patch(meta.resource_version, conditions)
             shared.kube.patch(NODE_OVERLAY, meta.name, patch, subresource="status")

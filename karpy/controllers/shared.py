@@ -9,6 +9,7 @@ import attrs
 
 from karpy.clock import Clock
 from karpy.cloud.routing import Clouds
+from karpy.controllers.together import Together, one_by_one
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
@@ -21,10 +22,13 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 
-__all__ = ["ROOT_CONDITIONS", "Shared", "conditions_patch"]
+__all__ = ["ROOT_CONDITIONS", "UNSYNCED_RETRY_S", "Shared", "conditions_patch"]
 
 ROOT_CONDITIONS = (LAUNCHED, REGISTERED, INITIALIZED)
 """A claim is Ready when these hold."""
+
+UNSYNCED_RETRY_S = 1.0
+"""Who decides waits so long when not everything is known of the cluster yet (`ClusterState.is_synced`)."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -39,6 +43,8 @@ class Shared:
     recorder: EventRecorder
     metrics: Metrics
     on_decision: Callable[[float, Any], None]
+    together: Together = one_by_one
+    """How calls go out that do not depend on each other."""
     log: Any
     """A structlog logger."""
 

@@ -15,7 +15,7 @@ from karpy.objects.pod import Pod
 from karpy.settings import Settings
 from karpy.state.snapshot import NodeView, Snapshot
 
-__all__ = ["Candidate", "NotCandidate", "candidates"]
+__all__ = ["Candidate", "NotCandidate", "candidates", "disruption_cost"]
 
 
 @attrs.frozen(eq=False)
@@ -40,14 +40,15 @@ class Candidate:
     @property
     def disruption_cost(self) -> float:
         """1 and what it costs to move each pod; a pod that is worth nothing does not count (core specification 5.2)."""
-        return self.view.derived(_disruption_cost)
+        return self.view.derived(disruption_cost)
 
     @property
     def savings_ratio(self) -> float:
         return self.price / self.disruption_cost
 
 
-def _disruption_cost(view: NodeView) -> float:
+def disruption_cost(view: NodeView) -> float:
+    """1 and what it costs to move each pod of the machine."""
     return 1.0 + sum(max(0.0, eviction_cost(pod)) for pod in view.reschedulable_pods)
 
 

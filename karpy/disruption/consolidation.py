@@ -20,7 +20,13 @@ from karpy.scheduling.plan import Launch, Plan
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["consolidate", "single_node"]
+__all__ = ["consolidate", "may_be_consolidated", "single_node"]
+
+
+def may_be_consolidated(candidate: Candidate) -> bool:
+    """Whether its pool wants it to go if its pods have a cheaper place."""
+    is_wanted = candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
+    return is_wanted and not candidate.is_empty
 
 
 def single_node(
@@ -30,14 +36,9 @@ def single_node(
     settings: Settings | None = None,
 ) -> Command | None:
     """The first node, by what its disruption saves for what it costs, that can go or be replaced."""
-    eligible = (
-        candidate
-        for candidate in found
-        if not candidate.is_empty and candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
-    )
     left: dict[str, int] = {}
     screen: Screen | None = None
-    for candidate in by_savings(eligible):
+    for candidate in by_savings(filter(may_be_consolidated, found)):
         pool = candidate.pool
         if pool.name not in left:
             left[pool.name] = allowed_disruptions(snapshot, pool, Reason.UNDERUTILIZED)

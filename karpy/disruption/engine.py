@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 from karpy.cloud.instancetype import Catalog
-from karpy.disruption.candidates import candidates
+from karpy.disruption.candidates import Candidate, candidates
 from karpy.disruption.command import Command, Reason
-from karpy.disruption.consolidation import single_node
-from karpy.disruption.emptiness import empty_nodes
+from karpy.disruption.consolidation import may_be_consolidated, single_node
+from karpy.disruption.emptiness import empty_nodes, may_go_empty
+from karpy.objects.nodeclaim import DRIFTED
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["next_command", "still_valid"]
+__all__ = ["Search", "eligible", "next_command", "still_valid"]
+
+Search = Callable[[], Command | None]
+
+
+def _just(_reason: Reason, search: Search) -> Command | None:
+    return search()
 
 
 def next_command(
-    snapshot: Snapshot, catalog: Catalog, *, now: float, settings: Settings | None = None
+    snapshot: Snapshot,
+    catalog: Catalog,
+    *,
+    now: float,
+    settings: Settings | None = None,
+    through: Callable[[Reason, Search], Command | None] = _just,
 ) -> Command | None:
     """What to disrupt now, or None. Pure: the same input gives the same command.
 
-    Pods are placed elsewhere by ``settings``, as they are when nodes are launched for them.
+    Pods are placed elsewhere by ``settings``, as they are when nodes are launched for them. ``through`` is handed each search, to
+    carry it out and see how long it takes.
     """
     found, _refused = candidates(snapshot, catalog, now=now, settings=settings)
-    return empty_nodes(snapshot, found) or single_node(snapshot, catalog, found, settings)
+    return through(Reason.EMPTY, lambda: empty_nodes(snapshot, found)) or through(
+        Reason.UNDERUTILIZED, lambda: single_node(snapshot, catalog, found, settings)
+    )
+
+
+def eligible(found: Iterable[Candidate]) -> Mapping[Reason, int]:
+    """How many of the candidates each reason is about."""
+    found = tuple(found)
+    return {
+        Reason.EMPTY: sum(map(may_go_empty, found)),
+        Reason.UNDERUTILIZED: sum(map(may_be_consolidated, found)),
+        Reason.DRIFTED: sum(candidate.view.claim.is_true(DRIFTED) for candidate in found if candidate.view.claim),
+    }
 
 
 def still_valid(

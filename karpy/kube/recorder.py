@@ -1,13 +1,16 @@
 """Kubernetes events: what karpy tells people on the objects that it is about.
 
 An event that was told a short while ago, with the same text about the same object, is not told again. And of one object no more
-is told than client-go's spam filter lets pass: a number at once, then one every five minutes.
+is told than client-go's spam filter lets pass: a number at once, then one every five minutes. What is told of very many objects at
+once, such as where each pod of a crowd should go, is told of a few a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import attrs
 
 from karpy.clock import Clock, format_time
 from karpy.errors import KubeError
@@ -20,8 +23,19 @@ __all__ = ["EventRecorder"]
 COMPONENT = "karpenter"
 _REPEAT_S = 120.0
 _REMEMBERED = 10_000
-_BURST = 25
-_REFILL_S = 300.0
+
+
+@attrs.frozen
+class _Allowance:
+    """So many at once, and one more every so many seconds."""
+
+    burst: int
+    refill_s: float
+
+
+_OF_OBJECT = _Allowance(25, 300.0)
+_OF_REASON = {"Nominated": _Allowance(10, 0.2)}
+"""Over all objects."""
 
 
 class EventRecorder:
@@ -33,7 +47,7 @@ class EventRecorder:
         self._told: dict[tuple[str, str, str], float] = {}
         self._most_told = _REMEMBERED
         self._spent: dict[str, tuple[float, float]] = {}
-        """How much of an object's burst is spent, and as of when."""
+        """How much of the allowance of an object, or of a reason, is spent, and as of when."""
         self.lost = 0
 
     def normal(
@@ -53,7 +67,12 @@ class EventRecorder:
     ) -> None:
         now = self._clock.now()
         key = (about.uid or about.key, reason, topic or message)
-        if self._told.get(key, float("-inf")) + repeat_s > now or not self._spends(key[0], now):
+        if self._told.get(key, float("-inf")) + repeat_s > now:
+            return
+        of_reason = _OF_REASON.get(reason)
+        if (of_reason is not None and not self._spends(reason, of_reason, now)) or not self._spends(
+            key[0], _OF_OBJECT, now
+        ):
             return
         self._forget_old(now)
         self._told[key] = now
@@ -62,13 +81,13 @@ class EventRecorder:
         except KubeError:
             self.lost += 1
 
-    def _spends(self, about: str, now: float) -> bool:
-        """Whether one more event may be told about an object now."""
-        spent, since = self._spent.get(about, (0.0, now))
-        spent = max(spent - max(now - since, 0.0) / _REFILL_S, 0.0)
-        if spent > _BURST - 1:
+    def _spends(self, whose: str, allowance: _Allowance, now: float) -> bool:
+        """Whether one more event may be told now."""
+        spent, since = self._spent.get(whose, (0.0, now))
+        spent = max(spent - max(now - since, 0.0) / allowance.refill_s, 0.0)
+        if spent > allowance.burst - 1:
             return False
-        self._spent[about] = (spent + 1, now)
+        self._spent[whose] = (spent + 1, now)
         return True
 
     def _forget_old(self, now: float) -> None:
@@ -76,7 +95,8 @@ class EventRecorder:
         if len(self._told) >= self._most_told:
             self._told = {key: told for key, told in self._told.items() if told + 3600.0 > now}
             self._most_told = max(_REMEMBERED, 2 * len(self._told))
-            self._spent = {about: spent for about, spent in self._spent.items() if spent[1] + _BURST * _REFILL_S > now}
+            longest = _OF_OBJECT.burst * _OF_OBJECT.refill_s
+            self._spent = {about: spent for about, spent in self._spent.items() if spent[1] + longest > now}
 
 
 def _event(type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, now: float) -> Mapping[str, Any]:

@@ -60,9 +60,13 @@ class Reflector:
             self._watch = None
 
     def _list(self) -> int:
-        listed = self._client.list(self.kind)
+        try:
+            listed = self._client.list(self.kind)
+        except KubeError as error:
+            if error.not_found and not self.objects:
+                self._complete(frozenset())  # a kind that is not served has no objects
+            raise
         self._watch = self._client.watch(self.kind, listed.resource_version)
-        self.has_listed = True
         fresh = {_key(obj): obj for obj in listed.items}
         events = [
             WatchEvent(EventType.DELETED, self.kind, self.objects[key]) for key in self.objects if key not in fresh
@@ -75,9 +79,17 @@ class Reflector:
                 events.append(WatchEvent(EventType.MODIFIED, self.kind, obj))
         for event in events:
             self._take(event)
-        if self._listed is not None:
-            self._listed(self.kind, {f"{namespace}/{name}" if namespace else name for namespace, name in fresh})
+        self._complete(self.keys())
         return len(events)
+
+    def keys(self) -> AbstractSet[str]:
+        """The objects as ``namespace/name``, or by name alone."""
+        return {f"{namespace}/{name}" if namespace else name for namespace, name in self.objects}
+
+    def _complete(self, keys: AbstractSet[str]) -> None:
+        self.has_listed = True
+        if self._listed is not None:
+            self._listed(self.kind, keys)
 
     def _take(self, event: WatchEvent) -> None:
         key = _key(event.object)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from karpy.objects.meta import Condition, find_condition, set_condition
 
-__all__ = ["AWAITING", "is_said", "with_condition", "with_conditions"]
+__all__ = ["AWAITING", "AWAITING_MESSAGE", "is_said", "saying", "transitions", "with_condition", "with_conditions"]
 
 AWAITING = "AwaitingReconciliation"
-_AWAITING_MESSAGE = "object is awaiting reconciliation"
+AWAITING_MESSAGE = "object is awaiting reconciliation"
 
 
 def with_condition(
@@ -36,11 +36,23 @@ def with_conditions(
         merged = set_condition(merged, new, now=now)
     for type_ in depends_on:
         if find_condition(merged, type_) is None:
-            merged = set_condition(merged, Condition(type_, "Unknown", AWAITING, _AWAITING_MESSAGE), now=now)
+            merged = set_condition(merged, Condition(type_, "Unknown", AWAITING, AWAITING_MESSAGE), now=now)
     merged = set_condition(merged, _ready(merged, depends_on), now=now)
     if not generation:
         return merged
     return tuple(msgspec.structs.replace(each, observed_generation=generation) for each in merged)
+
+
+def saying(
+    conditions: Sequence[Condition], wanted: Mapping[str, Condition | None], *, now: float, generation: int = 0
+) -> tuple[Condition, ...]:
+    """``conditions`` where each type of ``wanted`` says what it is to say, or is away (None). What says so already stays."""
+    found = tuple(each for each in conditions if wanted.get(each.type, each) is not None)
+    for new in wanted.values():
+        if new is not None and not is_said(found, new):
+            seen = msgspec.structs.replace(new, observed_generation=generation or None)
+            found = set_condition(found, seen, now=now)
+    return found
 
 
 def is_said(conditions: Sequence[Condition], new: Condition) -> bool:
@@ -61,3 +73,15 @@ def _ready(conditions: Sequence[Condition], depends_on: Sequence[str]) -> Condit
     failed = any(statuses[type_] == "False" for type_ in depends_on)
     reason = "UnhealthyDependents" if failed else "ReconcilingDependents"
     return Condition("Ready", "False" if failed else "Unknown", reason, ", ".join(open_ones))
+
+
+def transitions(before: Sequence[Condition], after: Sequence[Condition]) -> Iterator[tuple[str, str]]:
+    """The types whose status changed, and what is told of each; a condition that was not there was Unknown."""
+    for new in after:
+        old = find_condition(before, new.type)
+        was = old.status if old is not None else "Unknown"
+        if was != new.status:
+            told = (
+                f"Status condition transitioned, Type: {new.type}, Status: {was} -> {new.status}, Reason: {new.reason}"
+            )
+            yield new.type, f"{told}, Message: {new.message}" if new.message else told

@@ -27,7 +27,7 @@ def shortfalls(claim: NodeClaim, node: Node) -> tuple[str, ...]:
 
 
 def consistency(short: Sequence[str]) -> Condition:
-    """What the claim says of that."""
+    """What the claim says of that. A node that just joined is held to be what it was bought as."""
     if short:
         return Condition(CONSISTENT_STATE_FOUND, "False", "ConsistencyCheckFailed", "Consistency Check Failed")
     return Condition(CONSISTENT_STATE_FOUND, "True", CONSISTENT_STATE_FOUND, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -12,40 +12,59 @@ from karpy.cloud.instancetype import InstanceType, compatible, holding, order_by
 from karpy.labels import LabelSpec
 from karpy.objects.meta import ObjectMeta, OwnerReference
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.objects.nodepool import NodePool
+from karpy.objects.templatehash import hash_annotations
 from karpy.requirements import NEGATIVE, Requirement, Requirements
+from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
 
-__all__ = ["choices", "new_claim"]
+__all__ = ["choices", "new_claim", "static_claim"]
 
 
 def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
     """The NodeClaim object for a planned launch (core specification 1.3). The API server completes its name."""
-    pool = launch.pool
+    names = Requirement.in_(labels.INSTANCE_TYPE, *(priced.name for priced in launch.instance_types))
+    least = launch.requirements.get(labels.INSTANCE_TYPE)
+    if least is not None:
+        names = attrs.evolve(names, min_values=least.min_values)
+    marks = {**_overlay_marks(launch), labels.MIN_VALUES_RELAXED: "true" if launch.min_values_relaxed else "false"}
+    requirements = launch.requirements.without(labels.INSTANCE_TYPE) & Requirements((names,))
+    return _claim(
+        launch.pool, _materialized(launch.pool, launch.requirements, spec), marks, requirements, launch.requests
+    )
+
+
+def static_claim(pool: NodePool, spec: LabelSpec) -> dict[str, Any]:
+    """The NodeClaim object for one more node of a static pool: all that the template allows, and the cloud chooses."""
+    node_class = labels.node_class_label(pool.node_class.group, pool.node_class.kind)
+    wanted = pool.template_requirements & Requirements.from_labels({node_class: pool.node_class.name})
+    return _claim(pool, _materialized(pool, pool.template_requirements, spec), {}, wanted, Resources())
+
+
+def _claim(
+    pool: NodePool,
+    materialized: Mapping[str, str],
+    marks: Mapping[str, str],
+    requirements: Requirements,
+    requests: Resources,
+) -> dict[str, Any]:
     node_class = labels.node_class_label(pool.node_class.group, pool.node_class.kind)
     fixed = {**pool.labels, labels.NODEPOOL: pool.name, node_class: pool.node_class.name}
     own = OwnerReference(
         pool.origin.kind, pool.name, pool.metadata.uid, pool.origin.api_version, block_owner_deletion=True
     )
-    names = Requirement.in_(labels.INSTANCE_TYPE, *(priced.name for priced in launch.instance_types))
-    least = launch.requirements.get(labels.INSTANCE_TYPE)
-    if least is not None:
-        names = attrs.evolve(names, min_values=least.min_values)
     claim = NodeClaim(
         name="",
         metadata=ObjectMeta(
-            labels={**_materialized(launch, spec), **fixed},
-            annotations={
-                **pool.annotations,
-                **_overlay_marks(launch),
-                labels.MIN_VALUES_RELAXED: "true" if launch.min_values_relaxed else "false",
-            },
+            labels={**materialized, **fixed},
+            annotations={**pool.annotations, **hash_annotations(pool), **marks},
             owner_references=(own,),
         ),
         node_class=pool.node_class,
         taints=pool.taints,
         startup_taints=pool.startup_taints,
-        requirements=launch.requirements.without(labels.INSTANCE_TYPE) & Requirements((names,)),
-        requests=launch.requests,
+        requirements=requirements,
+        requests=requests,
         expire_after_s=pool.expire_after_s,
         termination_grace_period_s=pool.termination_grace_period_s,
     )
@@ -63,15 +82,15 @@ def _overlay_marks(launch: Launch) -> dict[str, str]:
     return {key: "true" for key, applies in marks.items() if applies}
 
 
-def _materialized(launch: Launch, spec: LabelSpec) -> dict[str, str]:
+def _materialized(pool: NodePool, requirements: Requirements, spec: LabelSpec) -> dict[str, str]:
     """One value for each key that neither the cloud nor the instance type decides: the node will carry it as a label.
 
     What only pods speak of, they want not to be there, or not with some values: without the label nothing is amiss.
     """
-    ours = launch.pool.template_requirements
+    ours = pool.template_requirements
     own = {
         key: _any_value(requirement)
-        for key, requirement in launch.requirements.items()
+        for key, requirement in requirements.items()
         if key not in spec.well_known and (key in ours or requirement.operator not in NEGATIVE)
     }
     return {key: value for key, value in own.items() if value is not None}

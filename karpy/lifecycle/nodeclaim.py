@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from karpy import labels
-from karpy.lifecycle.disruptable import consolidatable_in
 from karpy.lifecycle.initialization import initialization_patch, not_initialized
 from karpy.lifecycle.liveness import (
     TimeLimits,
@@ -15,7 +14,7 @@ from karpy.lifecycle.liveness import (
     time_limits,
 )
 from karpy.lifecycle.states import State, state_of
-from karpy.lifecycle.step import AddFinalizer, Initialize, Launch, Register, Settled, Step, Wait
+from karpy.lifecycle.step import AddFinalizer, Initialize, Launch, Register, Rest, Step, Wait
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import INITIALIZED, REGISTERED, NodeClaim
 from karpy.objects.nodepool import NodePool
@@ -41,8 +40,7 @@ def next_step(
         return _register(claim, nodes, time_limits(pool, settings), now)
     if state is State.REGISTERED:
         return _initialize(claim, next((node for node in nodes if node.name == claim.node_name), None))
-    seconds = consolidatable_in(claim, pool, now=now)
-    return Settled(consolidatable=seconds == 0, retry_after_s=seconds or None)
+    return Rest()
 
 
 def _launch(claim: NodeClaim, limits: TimeLimits, now: float) -> Step:
@@ -52,7 +50,8 @@ def _launch(claim: NodeClaim, limits: TimeLimits, now: float) -> Step:
 
 
 def _register(claim: NodeClaim, nodes: Sequence[Node], limits: TimeLimits, now: float) -> Step:
-    """A node that joins late is welcome all the same, as long as it is the only one."""
+    """A node that joins late is welcome all the same, as long as it is the only one. One that is on its way out has not joined."""
+    nodes = [node for node in nodes if not node.metadata.is_deleting]
     if len(nodes) == 1:
         return Register(nodes[0])
     overdue = registration_overdue(claim, limits, now)

@@ -83,5 +83,5 @@ def _taints(claim: NodeClaim, node: Node) -> Sequence[Taint]:
 
 
 def _is_synced(claim: NodeClaim, node: Node) -> bool:
-    """Whether karpy was here before: the claim owns the node from its first patch on."""
-    return any(owner.uid == claim.metadata.uid for owner in node.metadata.owner_references)
+    """Whether karpy was here before: the claim owns the node from the first patch on, and the label comes with the last."""
+    return node.is_registered or any(owner.uid == claim.metadata.uid for owner in node.metadata.owner_references)

@@ -9,7 +9,7 @@ import attrs
 
 from karpy.objects.node import Node
 
-__all__ = ["AddFinalizer", "GiveUp", "Initialize", "Launch", "Register", "Settled", "Step", "Wait"]
+__all__ = ["AddFinalizer", "GiveUp", "Initialize", "Launch", "Register", "Rest", "Step", "Wait"]
 
 
 @attrs.frozen
@@ -57,12 +57,8 @@ class GiveUp:
 
 
 @attrs.frozen
-class Settled:
-    """The machine is up. ``consolidatable`` says whether it may be looked at for disruption; look again after
-    ``retry_after_s``."""
-
-    consolidatable: bool
-    retry_after_s: float | None = None
+class Rest:
+    """The machine is up: nothing is left to do for it here."""
 
 
-Step = AddFinalizer | Launch | Register | Initialize | Wait | GiveUp | Settled
+Step = AddFinalizer | Launch | Register | Initialize | Wait | GiveUp | Rest

@@ -18,6 +18,7 @@ class NodeSpec(Wire, frozen=True):
 
 
 class NodeStatus(Wire, frozen=True):
+    phase: str = ""
     capacity: dict[str, str | int | float] | None = None
     allocatable: dict[str, str | int | float] | None = None
     conditions: tuple[Condition, ...] = ()

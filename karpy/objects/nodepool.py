@@ -33,6 +33,9 @@ POLICIES: Final = (WHEN_EMPTY, WHEN_EMPTY_OR_UNDERUTILIZED, WHEN_UNDERUTILIZED, 
 DEFAULT_EXPIRE_AFTER_S: Final = 720 * 3600.0
 MAX_WEIGHT: Final = 100
 
+RESTING: Final = "Resting"
+"""The condition of a pool whose machines fail one after the other: while it is True, nothing is launched from it."""
+
 
 class NodeClassRef(Wire, frozen=True, omit_defaults=False):
     """Which node class a pool launches from. ``group`` and ``kind`` are empty where the manifest leaves them to the provider."""
@@ -84,6 +87,8 @@ class NodePool:
     conditions: tuple[Condition, ...] = ()
     counters: Mapping[str, Any] = attrs.field(factory=dict)
     """``status.resources`` and ``status.nodes`` as they were last written."""
+    class_generation: int | None = None
+    """The generation of the node class that the status is about."""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> NodePool:
@@ -109,12 +114,23 @@ class NodePool:
 
     @property
     def may_grow(self) -> bool:
-        """Whether nodes may be launched for pods: not static, not being deleted, and nobody said that it is not ready.
+        """Whether nodes may be launched for pods: not static, and nothing speaks against any launch."""
+        return not self.is_static and self.may_launch
+
+    @property
+    def may_launch(self) -> bool:
+        """Whether nodes may be launched at all: not being deleted, not resting, and nobody said that it is not ready.
 
         A pool without a Ready condition counts as ready, so that plain manifests can be planned for.
         """
         ready = find_condition(self.conditions, "Ready")
-        return not self.is_static and not self.metadata.is_deleting and (ready is None or ready.is_true)
+        return not self.metadata.is_deleting and (ready is None or ready.is_true) and not self.rests_because
+
+    @property
+    def rests_because(self) -> str:
+        """Why nothing is launched from it for a while; empty when it does not rest."""
+        resting = find_condition(self.conditions, RESTING)
+        return (resting.message or RESTING) if resting is not None and resting.is_true else ""
 
     @property
     def order(self) -> tuple[int, tuple[int, ...]]:
@@ -183,6 +199,7 @@ class PoolStatus(Wire, frozen=True):
     conditions: tuple[Condition, ...] = ()
     resources: dict[str, str | int | float] | None = None
     nodes: Integer | None = None
+    node_class_observed_generation: Integer | None = None
 
     @property
     def counters(self) -> dict[str, Any]:
@@ -225,6 +242,7 @@ def _build(wire: _WirePool) -> NodePool:
         budgets=_budgets(spec.disruption.budgets),
         conditions=wire.status.conditions,
         counters=wire.status.counters,
+        class_generation=wire.status.node_class_observed_generation,
     )
 
 

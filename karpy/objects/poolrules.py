@@ -6,13 +6,16 @@ allow depends on the label keys that the clouds define. Source: core specificati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from karpy import labels
 from karpy.errors import InvalidObject, shown
 from karpy.labels import LabelSpec
+from karpy.objects.endurance import registration_failures_allowed
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.labelsyntax import KEY_FORM, VALUE_FORM, is_label_key, is_label_value
+from karpy.objects.lifespan import expiry_spread
 from karpy.objects.nodepool import NodePool, WireRequirement
 from karpy.objects.timelimits import LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT, time_limit
 from karpy.requirements import BOUNDS, Operator, as_integer
@@ -39,14 +42,20 @@ def pool_problems(pool: NodePool, spec: LabelSpec) -> tuple[InvalidObject, ...]:
         if entry.key == labels.NODEPOOL:
             problems.append(_problem(f"{place}.key", entry.key, _NOT_OWN))
         problems += (problem.at(path=place) for problem in requirement_problems(entry, spec))
-    problems += _time_limit_problems(pool.metadata.annotations or {})
+    problems += _annotation_problems(pool.metadata.annotations or {})
     return tuple(problem.at(object_name=f"{pool.origin.kind}/{pool.name}") for problem in problems)
 
 
-def _time_limit_problems(annotations: Mapping[str, str]) -> Iterator[InvalidObject]:
-    for key in (LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT):
+def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[InvalidObject]:
+    readers: tuple[Callable[[Mapping[str, str]], object], ...] = (
+        partial(time_limit, key=LAUNCH_TIMEOUT),
+        partial(time_limit, key=REGISTRATION_TIMEOUT),
+        registration_failures_allowed,
+        expiry_spread,
+    )
+    for read in readers:
         try:
-            time_limit(annotations, key)
+            read(annotations)
         except InvalidObject as error:
             yield error
 

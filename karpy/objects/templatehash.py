@@ -15,16 +15,22 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from karpy import labels
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.taints import Taint
 
-__all__ = ["HASH_VERSION", "template_hash"]
+__all__ = ["HASH_VERSION", "hash_annotations", "template_hash"]
 
 HASH_VERSION: Final = "v3"
 """Goes into ``karpenter.sh/nodepool-hash-version``: hashes of another version say nothing about drift."""
 
 _OFFSET, _PRIME, _BITS64 = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 _NANO = 10**9
+
+
+def hash_annotations(pool: NodePool) -> dict[str, str]:
+    """What says on a pool, and on each claim made from it, what the template was."""
+    return {labels.NODEPOOL_HASH: template_hash(pool), labels.NODEPOOL_HASH_VERSION: HASH_VERSION}
 
 
 def template_hash(pool: NodePool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
@@ -11,11 +11,12 @@ from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.policy import Policy
 from karpy.scheduling.scheduler import solve
+from karpy.scheduling.settling import settled
 from karpy.scheduling.start import Start, start_of
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["solve_as_set", "start_as_set"]
+__all__ = ["plan_as_set", "solve_as_set", "start_as_set"]
 
 
 def solve_as_set(
@@ -32,6 +33,28 @@ def solve_as_set(
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
     """
     settings = settings or Settings()
+    return _solve(settings, snapshot, catalog, pods, packing)
+
+
+def plan_as_set(settings: Settings, snapshot: Snapshot, catalog: Catalog) -> Plan:
+    """What to do for the pods that wait: `solve_as_set`, and what its machines lack that kube-scheduler will fill otherwise.
+
+    Raises:
+        InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
+    """
+    plan = _solve(settings, snapshot, catalog, None, None)
+    if not settings.foresee_placement:
+        return plan
+
+    def again(cluster: Snapshot, pods: Sequence[Pod]) -> Plan:
+        return _solve(settings, cluster, catalog, pods, None)
+
+    return settled(plan, snapshot, catalog, _policy(settings), again)
+
+
+def _solve(
+    settings: Settings, snapshot: Snapshot, catalog: Catalog, pods: Iterable[Pod] | None, packing: Packing | None
+) -> Plan:
     return solve(
         snapshot,
         catalog,
@@ -51,11 +74,13 @@ def start_as_set(settings: Settings | None, snapshot: Snapshot, catalog: Catalog
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
     """
-    settings = settings or Settings()
-    policy = Policy(
+    return start_of(snapshot, catalog, _policy(settings or Settings()))
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy(
         respect_preferences=settings.respect_preferences,
         strict_min_values=settings.strict_min_values,
         reserved_capacity=settings.reserved_capacity,
         default_spread=read_scheduler_config(settings.scheduler_config),
     )
-    return start_of(snapshot, catalog, policy)

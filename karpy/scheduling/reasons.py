@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
+from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
 from karpy.resources import CPU, NODES, Resources, format_amount
 from karpy.scheduling.classes import PodClass
@@ -31,14 +32,22 @@ _ALL_TOGETHER = "no instance type meets all constraints together"
 class Refusals:
     """The refusals of one solve. It must be over: ``remaining`` is what it left of the limits, ``last`` the laxest rung."""
 
-    def __init__(self, templates: Sequence[Template], remaining: Mapping[str, Resources | None]) -> None:
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        remaining: Mapping[str, Resources | None],
+        pools: Iterable[NodePool] = (),
+    ) -> None:
+        """``pools`` are all that there are: those that rest have no template, and are told of at the end."""
         self._templates = templates
         self._remaining = remaining
+        resting = (pool for pool in pools if pool.rests_because and not pool.is_static)
+        self._resting = tuple(_resting(pool) for pool in resting)
         self._rooms: dict[tuple[Template, str], int] = {}
 
     def of(self, pod_class: PodClass, last: Rung) -> tuple[PoolRefusal, ...]:
         """One refusal per pool, in the order in which the pools were tried."""
-        return tuple(self._one(pod_class, template, last) for template in self._templates)
+        return (*(self._one(pod_class, template, last) for template in self._templates), *self._resting)
 
     def _one(self, pod_class: PodClass, template: Template, last: Rung) -> PoolRefusal:
         name, everything = template.pool.name, template.columns.count(template.columns.all)
@@ -95,6 +104,10 @@ class Refusals:
             )
             known = self._rooms[template, name] = max(rooms, default=0)
         return known
+
+
+def _resting(pool: NodePool) -> PoolRefusal:
+    return PoolRefusal(pool.name, 0, (Excluded(RefusalKind.OFFERING, f"it rests: {pool.rests_because}", 0),))
 
 
 def _refusal(pool: str, considered: int, parts: Iterable[Excluded], together: str = "") -> PoolRefusal:

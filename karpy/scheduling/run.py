@@ -86,7 +86,7 @@ class Run:
         self.left_over: list[Lot] = []
         self._others_matter = not self.topology.is_empty or any(t.reservations is not None for t in self.templates)
         """Whether a place for one pod may make one for another that was refused."""
-        self.refusals = Refusals(self.templates, self.remaining)
+        self.refusals = Refusals(self.templates, self.remaining, snapshot.pools)
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
         self._blank: dict[Hashable, Fit | None] = {}
 

@@ -16,7 +16,14 @@ from karpy.clock import Clock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Price
 from karpy.cloud.model import CloudModel, load_models
 from karpy.cloud.notices import Notice, NoticeKind
-from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, ProviderContext, RawNodeClass
+from karpy.cloud.provider import (
+    CloudProvider,
+    Instance,
+    NodeClassStatus,
+    ProviderContext,
+    RawNodeClass,
+    RepairPolicy,
+)
 from karpy.errors import NodeClaimNotFound, NodeClassNotReady, ProviderError
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
@@ -36,6 +43,16 @@ from karpy.sim.weather import Weather, Where
 
 __all__ = ["SimCloud", "Timing", "create_provider"]
 
+_REPAIRS = (
+    *(RepairPolicy("Ready", status, 1800.0) for status in ("False", "Unknown")),
+    *(
+        RepairPolicy(part, "False", 1800.0)
+        for part in ("ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady")
+    ),
+    RepairPolicy("AcceleratedHardwareReady", "False", 600.0),
+)
+"""As on EC2, where an agent on the nodes looks after more than the kubelet does."""
+
 
 class SimCloud:
     """Machines in memory, on the clock that it is given. Methods are safe from several threads."""
@@ -51,6 +68,7 @@ class SimCloud:
         timing: Timing | None = None,
         weather: Weather | None = None,
     ) -> None:
+        self.repair_policies: Sequence[RepairPolicy] = _REPAIRS
         self.weather = weather or Weather.calm()
         self._models = tuple(models)
         self._model_of = {(kind.group, kind.kind): model for model in models for kind in model.node_classes}

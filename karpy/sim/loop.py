@@ -148,8 +148,11 @@ class Loop:
         return feed
 
     def on_list(self, kind: Kind, listener: Callable[[Kind, AbstractSet[str]], None]) -> None:
-        """Call ``listener`` with the keys of all objects of ``kind`` whenever they were listed anew after a gap."""
-        self._feed(kind).retainers.append(listener)
+        """Call ``listener`` with the keys of all objects of ``kind`` whenever they were listed; at once if they were before."""
+        feed = self._feed(kind)
+        feed.retainers.append(listener)
+        if feed.reflector.has_listed:
+            listener(kind, feed.reflector.keys())
 
     # Events
 

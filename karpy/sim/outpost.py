@@ -24,7 +24,7 @@ from karpy.sim.housekeeping.ownergarbage import owner_garbage
 from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.pacing import run_paced
-from karpy.sim.processes.process import Autoscaler, feed
+from karpy.sim.processes.process import Autoscaler, install
 
 __all__ = ["Outpost"]
 
@@ -73,8 +73,7 @@ class Outpost:
 
     def install(self, autoscaler: Autoscaler) -> None:
         """Feed an autoscaler's state and run its controllers."""
-        for controller in feed(self.loop, autoscaler):
-            self.loop.add(controller)
+        install(self.loop, autoscaler)
 
     def run(self, stop: threading.Event, woken: threading.Event, speed: float = 1.0) -> None:
         """Let time pass until ``stop`` is set; ``woken`` is set whenever ``kube`` has something new."""

@@ -32,7 +32,7 @@ from karpy.sim.loads import Loads
 from karpy.sim.loop import Loop
 from karpy.sim.pacing import run_paced
 from karpy.sim.processes.boundary import Boundary
-from karpy.sim.processes.process import Autoscaler, Process, Program, feed
+from karpy.sim.processes.process import Autoscaler, Process, Program, install
 from karpy.sim.processes.trace import Trace
 from karpy.sim.weather import Weather
 
@@ -98,8 +98,7 @@ class World:
 
     def install(self, autoscaler: Autoscaler) -> None:
         """Feed an autoscaler's state and run its controllers."""
-        for controller in feed(self.loop, autoscaler):
-            self.loop.add(controller)
+        install(self.loop, autoscaler)
 
     def start(self, program: Program, name: str = "controller", *, replicas: int = 1) -> tuple[Process, ...]:
         """Run controllers as a process of their own, whose every call may meet the world's faults and is watched over.

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import attrs
+import msgspec
 
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.cloud.overlays import Evaluation
 from karpy.cloud.provider import RawNodeClass
 from karpy.cloud.routing import Clouds
 from karpy.errors import ProviderError
+from karpy.objects.meta import find_condition
 from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay
-from karpy.objects.nodepool import NodeClassRef, NodePool
+from karpy.objects.nodepool import RESTING, NodeClassRef, NodePool
+from karpy.resources import NODES, Resources
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["current_evaluation", "current_types", "evaluate_overlays", "gated", "types_of", "with_catalog"]
+__all__ = ["completed", "current_evaluation", "current_types", "evaluate_overlays", "gated", "types_of", "with_catalog"]
 
 
 def with_catalog(snapshot: Snapshot, clouds: Clouds, settings: Settings | None = None) -> tuple[Snapshot, Catalog]:
@@ -28,7 +31,7 @@ def with_catalog(snapshot: Snapshot, clouds: Clouds, settings: Settings | None =
     """
     known = gated(snapshot, settings or Settings())
     served = [pool for pool in known.pools if clouds.serving(pool.node_class) is not None]
-    pools = tuple(_completed(pool, clouds) for pool in served)
+    pools = tuple(completed(_one_at_a_time(pool, known), clouds) for pool in served)
     types = _evaluated(pools, known.node_classes.get, known.overlays, clouds).types
     return attrs.evolve(known, pools=pools), Catalog(types, clouds.labels, clouds.unsupported_volumes)
 
@@ -82,6 +85,22 @@ def _evaluated(
     return clouds.overlays.evaluate(overlays, served, types)
 
 
-def _completed(pool: NodePool, clouds: Clouds) -> NodePool:
+def _one_at_a_time(pool: NodePool, snapshot: Snapshot) -> NodePool:
+    """A pool that rested, and of which no machine has worked since, gets one machine more; while that is on its way it rests on."""
+    resting = find_condition(pool.conditions, RESTING)
+    if resting is None or resting.status != "Unknown":
+        return pool
+    held = snapshot.fleet(pool.name).active
+    if any(not view.is_registered for view in held):
+        rests_on = msgspec.structs.replace(resting, status="True")
+        kept = (rests_on if each is resting else each for each in pool.conditions)
+        return attrs.evolve(pool, conditions=tuple(kept))
+    limits = pool.limits or Resources()
+    most = min(limits.get(NODES, len(held) + 1), len(held) + 1)
+    return attrs.evolve(pool, limits=Resources({**limits, NODES: most}))
+
+
+def completed(pool: NodePool, clouds: Clouds) -> NodePool:
+    """The pool with what its cloud adds where it leaves something open."""
     defaults = clouds.defaults(pool)
     return attrs.evolve(pool, requirements=pool.requirements & defaults) if defaults else pool

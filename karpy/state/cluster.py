@@ -28,6 +28,7 @@ from karpy.state.buffers import BufferView
 from karpy.state.daemonpods import DaemonPods
 from karpy.state.machines import Machines
 from karpy.state.nodeview import NodeView
+from karpy.state.podtimes import PodTimes, Times
 from karpy.state.pools import Pools
 from karpy.state.snapshot import InvalidPool, Snapshot, Storage
 from karpy.state.stores import InOrder, Store
@@ -71,12 +72,14 @@ class ClusterState:
         self._lock = threading.RLock()
         self._version = 0
         self._unreadable: dict[tuple[Kind, str], InvalidObject] = {}
+        self._awaited: dict[Kind, None] = {}
         self._machines = Machines()
         self._pools = Pools(node_class_kinds)
         self._sharing = Sharing()
         self._pods: dict[str, Pod] = {}
         self._pending: InOrder[str, Pod] = InOrder()
         self._assignments: Store[str, str] = Store()
+        self._pod_times = PodTimes()
         self._daemon_sets: InOrder[str, DaemonSet] = InOrder()
         self._daemon_pods = DaemonPods()
         self._budgets: InOrder[str, PodDisruptionBudget] = InOrder()
@@ -137,6 +140,8 @@ class ClusterState:
                 if not key:
                     raise InvalidObject("found nothing", path="metadata.name", accepted="text that is not empty")
                 self._take(event.kind, key, None if gone else event.object)
+                if gone and event.kind == kinds.NODE_CLAIM:
+                    self._machines.bury(event.object["metadata"].get("uid") or "")
                 if self._unreadable:
                     self._unreadable.pop((event.kind, key), None)
             except InvalidObject as error:
@@ -145,14 +150,20 @@ class ClusterState:
                 named = f"{event.kind.kind}/{plain(key)}" if key else f"{event.kind.kind} without a name"
                 self._unreadable[event.kind, key] = error.at(object_name=named)
 
+    def expect(self, kinds: Iterable[Kind]) -> None:
+        """From now on the state is synced only when each of these kinds was listed; one that is not served was."""
+        with self._lock:
+            self._awaited.update(dict.fromkeys(kinds))
+
     def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
         """Only these objects of ``kind`` exist: drop claims that were taken in when they were created and are gone since.
 
         Called after a list. All other objects come by watch events alone, which tell of their end.
         """
-        if kind != kinds.NODE_CLAIM:
-            return
         with self._lock:
+            self._awaited.pop(kind, None)
+            if kind != kinds.NODE_CLAIM:
+                return
             for name in self._machines.claims_beside(keys):
                 self._changed()
                 self._take_claim(name, None)
@@ -181,6 +192,7 @@ class ClusterState:
         pod = None if obj is None else self._sharing.pod(obj)
         if old is not None and (pod is None or pod.metadata.uid != old.metadata.uid):
             self._assignments.put(old.metadata.uid, None)
+            self._pod_times.forget(old.metadata.uid)
         self._pending.put(key, pod if pod is not None and pod.is_provisionable else None)
         self._daemon_pods.put(key, old, pod)
         place = pod.spec.node_name if pod is not None and not pod.is_terminal else ""
@@ -228,17 +240,68 @@ class ClusterState:
             self._machines.unmark(claims)
 
     def nominate(self, claim: str, pod_uids: Iterable[str], *, until: float) -> None:
-        """These pods were planned onto this claim, which must not be disrupted before ``until``."""
+        """These pods were planned onto this claim, which must not be disrupted before ``until``; unless it is gone by now."""
         with self._lock:
+            if self._machines.claim(claim) is None:
+                return
             self._changed()
             self._assignments.update(dict.fromkeys(pod_uids, claim))
             self._machines.nominate(claim, until)
+
+    # What provisioning makes of pods
+
+    def note_waiting(self, pods: Iterable[Pod], now: float) -> None:
+        """Provisioning saw that these pods wait. Those that run somewhere, or are gone, are left out."""
+        with self._lock:
+            for pod in pods:
+                uid = pod.metadata.uid
+                if self._pod_times.of(uid).acknowledged is None and self._waits(pod):
+                    self._pod_times.acknowledge(uid, now)
+
+    def note_decided(self, placed: Iterable[tuple[Pod, bool]], refused: Iterable[Pod], now: float) -> None:
+        """A pass came to this: a place for some pods, and whether that is of a pool whose nodes do join; none for others."""
+        with self._lock:
+            for pod, in_healthy_pool in placed:
+                if self._waits(pod):
+                    self._pod_times.place(pod.metadata.uid, now, in_healthy_pool=in_healthy_pool)
+            for pod in refused:
+                if self._waits(pod):
+                    self._pod_times.refuse(pod.metadata.uid, now)
+                    if self._assignments.get(pod.metadata.uid) is not None:
+                        self._changed()
+                        self._assignments.put(pod.metadata.uid, None)
+
+    def pod_times(self, uid: str) -> Times:
+        """When what became of this pod. It is remembered until the pod is gone."""
+        with self._lock:
+            return self._pod_times.of(uid)
+
+    def _waits(self, pod: Pod) -> bool:
+        """Whether this very pod still waits, as far as is known now."""
+        known = self._pods.get(pod.key)
+        return known is not None and known.metadata.uid == pod.metadata.uid and not known.spec.node_name
 
     def _changed(self) -> None:
         self._version += 1
         self._snapshot = None
 
     # Giving out
+
+    @property
+    def awaited(self) -> tuple[Kind, ...]:
+        """The kinds that were not listed yet: nothing must be decided meanwhile, as the cluster looks emptier than it is."""
+        with self._lock:
+            return tuple(self._awaited)
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether every kind that is expected was listed. Once that is so, it stays so: what happens later is told."""
+        return not self._awaited
+
+    def versions(self, kind: Kind) -> Mapping[str, str]:
+        """The resource version of each node, or of each claim, as far as the state has come."""
+        with self._lock:
+            return self._machines.versions(kind)
 
     @property
     def unreadable(self) -> Mapping[tuple[Kind, str], InvalidObject]:
@@ -281,6 +344,11 @@ class ClusterState:
         """The capacity of the pool's machines that are not leaving, without taking a whole snapshot."""
         with self._lock:
             return self._machines.held(pool)
+
+    def pods(self) -> tuple[Pod, ...]:
+        """All pods, whatever has become of them."""
+        with self._lock:
+            return tuple(self._pods.values())
 
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods bound to this node that have not finished."""

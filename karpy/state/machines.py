@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
+from karpy.objects.kinds import NODE, Kind
 from karpy.objects.meta import ObjectMeta
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
@@ -12,6 +13,7 @@ from karpy.objects.nodepool import at
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.state.fleets import Fleets
+from karpy.state.graves import Graves
 from karpy.state.nodeview import NodeView, Order
 from karpy.state.providerids import ByProviderId
 from karpy.state.snapshot import Nodes
@@ -38,6 +40,7 @@ class Machines:
         self._stale: dict[_Key, None] = {}
         self._in_order: InOrder[Order, NodeView] = InOrder()
         self._leaving: InOrder[Order, NodeView] = InOrder()
+        self._graves = Graves()
         self._fleets = Fleets()
         self._is_current = True
         """Whether `_nodes_in_order` shows the views as they are."""
@@ -64,10 +67,10 @@ class Machines:
             self._forget_machine(node.spec.provider_id)
 
     def take_claim(self, name: str, claim: NodeClaim | None) -> None:
-        """This claim is so now, unless a later version of it is known; None: it is gone, and what was decided about it."""
+        """This claim is so now, unless more than that is known of it; None: it is gone, and what was decided about it."""
         old = self._claims.get(name)
-        if old is not None and claim is not None and _is_older(claim.metadata, old.metadata):
-            return  # the watch is behind what a controller wrote and took in itself
+        if claim is not None and self._is_outdated(claim, old):
+            return  # the watch is behind what a controller wrote and took in itself, or that answer behind the watch
         self._claims.pop(name, None)
         self._stale[_claim_key(name)] = None
         if old is not None:
@@ -80,6 +83,15 @@ class Machines:
         else:
             self._marked.discard(name)
             self._nominated.pop(name, None)
+
+    def _is_outdated(self, claim: NodeClaim, known: NodeClaim | None) -> bool:
+        if claim.metadata.uid in self._graves:
+            return True
+        return known is not None and _is_older(claim.metadata, known.metadata)
+
+    def bury(self, uid: str) -> None:
+        """The claim of this uid ended, as the watch told."""
+        self._graves.add(uid)
 
     @property
     def has_claims(self) -> bool:
@@ -103,14 +115,14 @@ class Machines:
         self._forget_node(node_name)
 
     def mark(self, claims: Iterable[str]) -> None:
-        """These claims are about to be deleted."""
-        self._change(claims, self._marked.add)
+        """These claims are about to be deleted. One that is gone by now is past that."""
+        self._change((name for name in claims if name in self._claims), self._marked.add)
 
     def unmark(self, claims: Iterable[str]) -> None:
         self._change(claims, self._marked.discard)
 
     def nominate(self, claim: str, until: float) -> None:
-        """Pods were planned onto this claim: it is kept at least so long."""
+        """Pods were planned onto this claim, which is known: it is kept at least so long."""
         self._nominated[claim] = max(until, self._nominated.get(claim, 0.0))
         self._stale[_claim_key(claim)] = None
 
@@ -156,6 +168,11 @@ class Machines:
     def pods_on(self, node_name: str) -> tuple[Pod, ...]:
         """The pods that take room on this node."""
         return tuple(self._pods_on.get(node_name, {}).values())
+
+    def versions(self, kind: Kind) -> Mapping[str, str]:
+        """The resource versions of nodes, or of claims, by name."""
+        held: Mapping[str, Node | NodeClaim] = self._nodes if kind == NODE else self._claims
+        return {name: obj.metadata.resource_version for name, obj in held.items()}
 
     def machine(self, claim: str) -> NodeView | None:
         """The view of the machine that this claim stands for."""

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import largeworld
+import lifecycles
+import memory
 import optimum
 import serving
 import snapshots
@@ -23,8 +25,10 @@ MODULES = {
     "snapshots": snapshots,
     "serving": serving,
     "worlds": worlds,
+    "lifecycles": lifecycles,
     "largeworld": largeworld,
     "terminations": terminations,
+    "memory": memory,
 }
 
 

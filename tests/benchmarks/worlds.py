@@ -111,7 +111,7 @@ def _ready(world: World, names: list[str]) -> int:
     return sum(int(status.get("readyReplicas", 0)) for status in statuses)
 
 
-def pool() -> Iterator[dict[str, Any]]:
+def pool(expire_after: str = "Never") -> Iterator[dict[str, Any]]:
     yield {"apiVersion": "sim.karpy.dev/v1", "kind": "SimNodeClass", "metadata": {"name": "default"}}
     reference = {"group": "sim.karpy.dev", "kind": "SimNodeClass", "name": "default"}
     spec = {
@@ -122,7 +122,7 @@ def pool() -> Iterator[dict[str, Any]]:
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodePool",
         "metadata": {"name": "default"},
-        "spec": {"template": {"spec": {**spec, "expireAfter": "Never"}}},
+        "spec": {"template": {"spec": {**spec, "expireAfter": expire_after}}},
     }
 
 

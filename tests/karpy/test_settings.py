@@ -45,3 +45,9 @@ def test_a_gate_that_cannot_be_switched_is_refused_by_name(text: str, complaint:
     with pytest.raises(InvalidObject) as refused:
         Settings().with_feature_gates(text)
     assert str(refused.value) == complaint
+
+
+@pytest.mark.parametrize("spread", [-0.1, 1.1, float("nan")])
+def test_machines_cannot_lose_more_than_their_life(spread: float) -> None:
+    with pytest.raises(InvalidObject, match=r"Settings: expiry_spread: found .* \(accepted: a number from 0 to 1\)"):
+        Settings(expiry_spread=spread)

@@ -12,8 +12,8 @@ from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.provider import RawNodeClass
 from karpy.controllers.base import DONE, Request, Result, Source, by_name, singleton
 from karpy.controllers.disruption import Disruption, _UnderWay
-from karpy.controllers.nodeclaim.launching import Launching
 from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
+from karpy.controllers.nodeclaim.limiting import Limiting
 from karpy.controllers.provisioning.provisioner import Provisioner
 from karpy.controllers.shared import Shared
 from karpy.objects import kinds
@@ -138,8 +138,8 @@ def test_r03_machines_that_never_join_are_few_at_a_time() -> None:
 
 
 def impatient(surroundings: Surroundings) -> Operator:
-    """A quarter of a minute is all that a machine gets for joining."""
-    return karpy(surroundings, registration_timeout_s=15.0)
+    """A quarter of a minute is all that a machine gets for joining, and then comes the next."""
+    return karpy(surroundings, registration_timeout_s=15.0, registration_failures_allowed=0)
 
 
 def test_r03_a_controller_without_patience_is_caught() -> None:
@@ -192,17 +192,17 @@ class Unlimited(Provisioner):
         super()._provision(attrs.evolve(taken, pools=free))
 
 
-class Generous(Launching):
+class Generous(Limiting):
     """Does not look at limits when it launches, either."""
 
-    def _within_limits(self, _claim: Any, _pool: Any, found: Any) -> Any:
+    def within(self, _claim: Any, _pool: Any, found: Any) -> Any:
         return found
 
 
 class LaunchesAll(NodeClaimLifecycle):
     def __init__(self, shared: Shared) -> None:
         super().__init__(shared)
-        self._launching = Generous(shared)
+        self._launching._limiting = Generous(shared)
 
 
 def unlimited(surroundings: Surroundings) -> Operator:

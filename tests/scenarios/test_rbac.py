@@ -13,7 +13,7 @@ from karpy.scenarios.rehearsal import Silence
 from karpy.sim.api.access.access import Uses, missing, unused
 from karpy.sim.api.access.identity import Identity
 from karpy.sim.loop import Loop
-from karpy.sim.processes.process import feed
+from karpy.sim.processes.process import install
 from karpy.sim.world import World
 from tests.karpy.controllers.stage import pool
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, pods
@@ -39,8 +39,7 @@ def lived(*manifest: dict[str, Any]) -> World:
     kube = world.api.acting_as(KARPY)
     loop = Loop(kube, world.clock)
     operator = Operator(kube=kube, providers=(world.cloud,), clock=world.clock, log=Silence())
-    for controller in feed(loop, operator):
-        loop.add(controller)
+    install(loop, operator)
     world.loop.invite(loop)
     world.apply([deployment(replicas=12)])
     world.run(200)

@@ -37,6 +37,10 @@ class Lingering:
         return f"{self._kind.kind.lower()}.lingering"
 
     @property
+    def looks_at(self) -> Kind:
+        return self._kind
+
+    @property
     def sources(self) -> Sequence[Source]:
         return (Source(self._kind, self._when_left),)
 

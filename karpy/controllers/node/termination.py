@@ -44,6 +44,7 @@ class NodeTermination:
     """Acts on nodes with karpy's finalizer and a deletion time; leaves all others alone."""
 
     name = "node.termination"
+    looks_at = NODE
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared

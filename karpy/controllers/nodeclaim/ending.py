@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from karpy import labels
 from karpy.controllers.shared import Shared
-from karpy.metrics import NODECLAIMS_DISRUPTED, PODS_DISRUPTION_INITIATED
+from karpy.metrics import NODECLAIMS_DISRUPTED, PODS_DISRUPTION_INITIATED, spelled
 from karpy.objects.nodeclaim import NodeClaim
 
 __all__ = ["end_claim"]
@@ -34,7 +32,7 @@ def end_claim(shared: Shared, claim: NodeClaim, reason: str) -> None:
 def _policy(shared: Shared, claim: NodeClaim) -> str:
     """How the claim's pool consolidates, as metrics spell it."""
     pool = shared.state.pool(claim.pool)
-    return "" if pool is None else re.sub(r"(?<=[a-z])(?=[A-Z])", "_", pool.consolidation_policy).lower()
+    return "" if pool is None else spelled(pool.consolidation_policy)
 
 
 def _termination_mode(grace_s: float | None) -> str:

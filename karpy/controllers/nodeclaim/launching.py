@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from karpy import labels
-from karpy.cloud.instancetype import InstanceType, InstanceTypes, allocatable_groups
+from karpy.cloud.instancetype import InstanceTypes
 from karpy.cloud.provider import CloudProvider, Instance, RawNodeClass
 from karpy.controllers.nodeclaim.ending import end_claim
+from karpy.controllers.nodeclaim.limiting import Limiting
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.errors import CreateFailed, InsufficientCapacity, KubeError, NodeClassNotReady
 from karpy.lifecycle.launch import choices
 from karpy.lifecycle.nodeclaim import NODE_NOT_FOUND
-from karpy.objects.kinds import NODE_CLAIM, NODE_POOL
+from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.meta import Condition
-from karpy.objects.nodeclaim import CONSISTENT_STATE_FOUND, LAUNCHED, REGISTERED, NodeClaim
+from karpy.objects.nodeclaim import LAUNCHED, REGISTERED, NodeClaim
 from karpy.objects.nodepool import NodePool
-from karpy.resources import NODES
 from karpy.state.catalogs import current_types, types_of
 
 __all__ = ["Launching"]
@@ -29,6 +30,8 @@ class Launching:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._health = PoolHealth(shared)
+        self._limiting = Limiting(shared)
 
     def launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
         """Launch, and write down what was given; or what went wrong, until the claim's time is over.
@@ -36,6 +39,15 @@ class Launching:
         Raises:
             Exception: what the provider raised, if the same call may succeed later.
         """
+        leaving = self._what_leaves(claim)
+        if leaving:
+            self._shared.log.info("nodeclaim is not launched any more", reason=leaving)
+            self._shared.delete_claim(claim)
+            return
+        with self._limiting.launching(claim):
+            self._launch(claim, provider)
+
+    def _launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
         try:
             instance = self._create(claim, provider)
         except (InsufficientCapacity, NodeClassNotReady) as error:
@@ -43,29 +55,33 @@ class Launching:
             return
         except Exception as error:  # also what no provider should raise: the claim says so, and its time runs
             reason = error.reason if isinstance(error, CreateFailed) else "LaunchFailed"
-            self._shared.set_condition(claim, Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))))
+            self._shared.set_condition(
+                claim,
+                Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))),
+                Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND),
+            )
             raise
         # Labels first: a claim that is launched is known by them from then on.
         merged = {**instance.labels, **claim.labels}
         fresh = self._patch(claim, provider, instance, merged)
+        self._health.launched(claim)
         self._shared.set_condition(
             fresh,
             Condition(LAUNCHED, "True", LAUNCHED, ""),
             Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND),
-            Condition(CONSISTENT_STATE_FOUND, "True", CONSISTENT_STATE_FOUND, ""),
             providerID=instance.provider_id,
             imageID=instance.image_id or None,
             capacity=instance.capacity.to_dict(),
             allocatable=instance.allocatable.to_dict(),
         )
-        keys = {
-            "provider-id": instance.provider_id,
-            "instance-type": merged.get(labels.INSTANCE_TYPE, ""),
-            "zone": merged.get(labels.ZONE, ""),
-            "capacity-type": merged.get(labels.CAPACITY_TYPE, ""),
-            "allocatable": instance.allocatable.to_dict(),
-        }
-        self._shared.log.info("launched nodeclaim", **keys)
+        self._shared.log.info(
+            "launched nodeclaim",
+            provider_id=instance.provider_id,
+            instance_type=merged.get(labels.INSTANCE_TYPE, ""),
+            zone=merged.get(labels.ZONE, ""),
+            capacity_type=merged.get(labels.CAPACITY_TYPE, ""),
+            allocatable=instance.allocatable.to_dict(),
+        )
 
     def _patch(
         self, claim: NodeClaim, provider: CloudProvider, instance: Instance, merged: Mapping[str, str]
@@ -88,22 +104,28 @@ class Launching:
         message = f"NodeClaim {claim.name} event: {_shortened(told)}"
         self._shared.recorder.warning(NODE_CLAIM, claim.metadata, event, message)
         self._shared.log.error("failed launching nodeclaim", error=told)
+        if isinstance(error, InsufficientCapacity):
+            self._health.lacks_capacity(claim.pool, str(error))
         end_claim(self._shared, claim, counted)
+
+    def _what_leaves(self, claim: NodeClaim) -> str:
+        """What made the claim and is on its way out, if anything is. Somebody wants that, so it is no failure."""
+        pool, node_class = self._shared.state.pool(claim.pool), self._shared.state.node_class(claim.node_class)
+        if not claim.pool:
+            return ""
+        if pool is None or pool.metadata.is_deleting:
+            return f"nodepool {claim.pool} is {'gone' if pool is None else 'being deleted'}"
+        if node_class is not None and node_class["metadata"].get("deletionTimestamp"):
+            return f"node class {claim.node_class.kind}/{claim.node_class.name} is being deleted"
+        return ""
 
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         node_class = self._node_class(claim)
         pool = self._shared.state.pool(claim.pool)
-        if pool is None and claim.pool:
-            raise InsufficientCapacity(
-                f'resolving nodepool from nodeclaim, NodePool.{NODE_POOL.group} "{claim.pool}" not found'
-            )
         found = choices(claim, self._types(claim, node_class, pool))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
-        allowed = found if pool is None else self._within_limits(claim, pool, found)
-        if not allowed:
-            raise InsufficientCapacity(f"the limits of nodepool {claim.pool} leave no room for it")
-        return provider.create(claim, node_class, allowed)
+        return provider.create(claim, node_class, found if pool is None else self._limiting.within(claim, pool, found))
 
     def _node_class(self, claim: NodeClaim) -> RawNodeClass:
         """The claim's node class. One that is on its way out counts as gone."""
@@ -131,24 +153,6 @@ class Launching:
         if types and not any(each.requirements.intersects(claim.requirements) is None for each in types):
             raise CreateFailed("no instance type that is sold here meets the requirements of the claim")
         return types
-
-    def _within_limits(
-        self, claim: NodeClaim, pool: NodePool, found: tuple[InstanceType, ...]
-    ) -> tuple[InstanceType, ...]:
-        """The types that the pool's limits leave room for now. The plan saw to that, but a node that the machine was to replace
-        may be there to stay, since karpy started anew in between."""
-        if pool.limits is None:
-            return found
-        used, own = self._shared.state.held_by(pool.name), self._shared.state.machine(claim.name)
-        if own is not None and own.pool == pool.name and not own.is_leaving:
-            used -= own.capacity
-        left = {name: most - used.get(name, 0) for name, most in pool.limits.items()}
-        return tuple(type_ for type_ in found if all(_fits(machine, left) for machine in allocatable_groups(type_)))
-
-
-def _fits(machine: InstanceType, left: Mapping[str, int]) -> bool:
-    wanted = machine.capacity + {NODES: 1}
-    return all(wanted.get(name, 0) <= most for name, most in left.items())
 
 
 def _shortened(message: str) -> str:

@@ -11,14 +11,15 @@ from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.nodeclaim.launching import Launching
 from karpy.controllers.nodeclaim.registering import Registering
 from karpy.controllers.nodeclaim.releasing import Releasing
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.lifecycle.nodeclaim import next_step
-from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Step, Wait
+from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Step, Wait
 from karpy.objects.duration import format_duration
 from karpy.objects.kinds import NODE, NODE_CLAIM
-from karpy.objects.meta import Condition, find_condition
+from karpy.objects.meta import Condition
 from karpy.objects.node import Node
-from karpy.objects.nodeclaim import CONSOLIDATABLE, INITIALIZED, NodeClaim
+from karpy.objects.nodeclaim import INITIALIZED, NodeClaim
 from karpy.objects.watchevent import WatchEvent
 from karpy.resources import Resources
 
@@ -32,8 +33,9 @@ class NodeClaimLifecycle:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._health = PoolHealth(shared)
         self._launching = Launching(shared)
-        self._registering = Registering(shared)
+        self._registering = Registering(shared, self._health)
         self._releasing = Releasing(shared)
 
     @property
@@ -73,12 +75,10 @@ class NodeClaimLifecycle:
                 shared.set_condition(claim, Condition(condition, status, reason, message))
                 return Result(retry)
             case GiveUp(reason, limit_s):
-                keys = {"provider-id": claim.provider_id} if claim.provider_id else {}
+                keys = {"provider_id": claim.provider_id} if claim.provider_id else {}
                 shared.log.debug("terminating due to timeout", timeout=format_duration(limit_s), reason=reason, **keys)
+                self._health.gave_up(claim)
                 end_claim(shared, claim, reason)
-            case Settled(consolidatable, retry):
-                self._settle(claim, consolidatable=consolidatable)
-                return Result(retry)
         return DONE
 
     def _tell_initialized(self, claim: NodeClaim, node: Node) -> None:
@@ -87,16 +87,8 @@ class NodeClaimLifecycle:
         type_, found = claim.labels.get(labels.INSTANCE_TYPE, ""), Resources.parse(node.status.allocatable or {})
         shared.clouds.measured.note(claim.node_class, type_, claim.allocatable, found)
         shared.set_condition(claim, Condition(INITIALIZED, "True", INITIALIZED, ""))
-        keys = {"provider-id": claim.provider_id, "Node": {"name": node.name}, "allocatable": found.to_dict()}
-        shared.log.info("initialized nodeclaim", **keys)
-
-    def _settle(self, claim: NodeClaim, *, consolidatable: bool) -> None:
-        """Consolidatable is there while it is true, and away otherwise."""
-        if consolidatable:
-            self._shared.set_condition(claim, Condition(CONSOLIDATABLE, "True", CONSOLIDATABLE, ""))
-        elif find_condition(claim.conditions, CONSOLIDATABLE) is not None:
-            kept = tuple(condition for condition in claim.conditions if condition.type != CONSOLIDATABLE)
-            self._shared.patch_claim_status(claim, kept)
+        room = found.to_dict()
+        shared.log.info("initialized nodeclaim", provider_id=claim.provider_id, Node=node.name, allocatable=room)
 
     def _hold(self, claim: NodeClaim) -> None:
         patch = {

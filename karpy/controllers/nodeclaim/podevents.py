@@ -19,6 +19,7 @@ class PodEvents:
     """Writes ``status.lastPodEventTime``, at most every ten seconds per claim."""
 
     name = "nodeclaim.podevents"
+    looks_at = NODE_CLAIM
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
@@ -55,7 +56,7 @@ class PodEvents:
         now = shared.clock.now()
         if claim is None or claim.metadata.is_deleting or not shared.serves(claim):
             return DONE
-        if claim.last_pod_event is not None and now - parse_time(claim.last_pod_event) < _DEDUPE_S:
+        if claim.last_pod_event is not None and 0 <= now - parse_time(claim.last_pod_event) < _DEDUPE_S:
             return DONE
         shared.kube.patch(
             NODE_CLAIM, claim.name, {"status": {"lastPodEventTime": format_time(now)}}, subresource="status"

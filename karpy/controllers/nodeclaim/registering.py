@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from karpy import labels
 from karpy.cloud.provider import CloudProvider, WithRegistrationHooks
+from karpy.controllers.nodepool.health import PoolHealth
 from karpy.controllers.shared import Shared
 from karpy.errors import ProviderError
+from karpy.lifecycle.consistency import consistency
 from karpy.lifecycle.liveness import time_limits
 from karpy.lifecycle.registration import PendingHook, awaiting_hooks, is_unprotected, registration_patch, sync_patch
 from karpy.lifecycle.step import GiveUp, Wait
@@ -21,8 +23,9 @@ __all__ = ["Registering"]
 class Registering:
     """Registers one node for its claim. Safe to be done again after a crash at any point."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, health: PoolHealth) -> None:
         self._shared = shared
+        self._health = health
 
     def register(self, claim: NodeClaim, node: Node, provider: CloudProvider) -> Wait | GiveUp | None:
         """Register the node, and return None; or say what it waits for.
@@ -37,11 +40,13 @@ class Registering:
             return self._keep_closed(claim, node, pending, failed)
         claim = self._take_over(claim, found)
         self._shared.kube.patch(NODE, node.name, registration_patch(claim, node))
-        self._shared.set_condition(claim, Condition(REGISTERED, "True", REGISTERED, ""), nodeName=node.name)
+        self._health.joined(claim)
+        self._shared.set_condition(
+            claim, Condition(REGISTERED, "True", REGISTERED, ""), consistency(()), nodeName=node.name
+        )
         zone = claim.labels.get(labels.ZONE, "")
         self._shared.metrics.add(NODES_CREATED, nodepool=claim.pool, zone=zone)
-        keys = {"provider-id": claim.provider_id, "Node": {"name": node.name}}
-        self._shared.log.info("registered nodeclaim", **keys)
+        self._shared.log.info("registered nodeclaim", provider_id=claim.provider_id, Node=node.name)
         return None
 
     def _ask_hooks(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from karpy import labels
 from karpy.cloud.provider import CloudProvider
 from karpy.controllers.base import DONE, Result
@@ -16,8 +14,7 @@ from karpy.metrics import (
     NODECLAIMS_TERMINATION_DURATION,
 )
 from karpy.objects.kinds import NODE, NODE_CLAIM
-from karpy.objects.meta import Condition, decode
-from karpy.objects.node import Node
+from karpy.objects.meta import Condition, ObjectMeta, decode
 from karpy.objects.nodeclaim import INSTANCE_TERMINATING, LAUNCHED, NodeClaim
 
 __all__ = ["Releasing"]
@@ -60,35 +57,36 @@ class Releasing:
         if not marks:
             return False
         self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"uid": claim.metadata.uid, "annotations": marks}})
-        self._shared.log.info("annotated nodeclaim", **marks)
+        self._shared.log.info("annotated nodeclaim", provider_id=claim.provider_id, Node=claim.node_name, **marks)
         (deadline,) = marks.values()
         text = f"All pods will be deleted by {deadline}"
         self._shared.recorder.warning(NODE_CLAIM, claim.metadata, "TerminationGracePeriodExpiring", text)
         return True
 
-    def _nodes(self, claim: NodeClaim) -> tuple[Node, ...]:
+    def _nodes(self, claim: NodeClaim) -> tuple[ObjectMeta, ...]:
         """The nodes that have to go first. One that never became ours carries no pods that have to be moved.
 
         What was heard may be a little old: before the machine is ended, the API server is asked for the node by its name.
         """
         if not claim.is_registered:
             return ()
-        nodes = self._shared.state.nodes_of(claim)
+        nodes = tuple(node.metadata for node in self._shared.state.nodes_of(claim))
         if nodes or not claim.node_name or claim.is_true(INSTANCE_TERMINATING):
             return nodes
         try:
-            node = decode(self._shared.kube.get(NODE, claim.node_name), Node)
+            raw = self._shared.kube.get(NODE, claim.node_name)
         except KubeError as error:
             if not error.not_found:
                 raise
             return ()
-        return (node,) if node.spec.provider_id == claim.provider_id else ()
+        is_its_own = raw.get("spec", {}).get("providerID") == claim.provider_id
+        return (decode(raw["metadata"], ObjectMeta),) if is_its_own else ()
 
-    def _delete_node(self, node: Node) -> None:
-        if node.metadata.is_deleting:
+    def _delete_node(self, node: ObjectMeta) -> None:
+        if node.is_deleting:
             return
         try:
-            self._shared.kube.delete(NODE, node.name, uid=node.metadata.uid)
+            self._shared.kube.delete(NODE, node.name, uid=node.uid)
         except KubeError as error:
             if not error.not_found:
                 raise
@@ -121,10 +119,8 @@ class Releasing:
         patch = {"metadata": {"resourceVersion": claim.metadata.resource_version, "finalizers": kept}}
         shared.kube.patch(NODE_CLAIM, claim.name, patch)
         self._count(claim)
-        keys: dict[str, Any] = {"provider-id": provider_id} if provider_id else {}
-        if claim.node_name:
-            keys["Node"] = {"name": claim.node_name}
-        shared.log.info("deleted nodeclaim", **keys)
+        known = {"provider_id": provider_id, "Node": claim.node_name}
+        shared.log.info("deleted nodeclaim", **{key: value for key, value in known.items() if value})
 
     def _count(self, claim: NodeClaim) -> None:
         now, metrics = self._shared.clock.now(), self._shared.metrics

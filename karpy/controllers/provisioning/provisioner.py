@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import attrs
 
+from karpy import labels
+from karpy.cloud.instancetype import Catalog
 from karpy.controllers.base import DONE, Request, Result, Source, singleton
 from karpy.controllers.capacitybuffer import HeadroomClock, report_outcomes, when_ready
 from karpy.controllers.nodeclaim.creating import PROVISIONED, create_claim
+from karpy.controllers.provisioning.batching import Batching
 from karpy.controllers.provisioning.patience import Patience
-from karpy.controllers.shared import Shared
+from karpy.controllers.provisioning.telling import Telling, name_of
+from karpy.controllers.provisioning.timing import note_decisions
+from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.errors import KubeError
 from karpy.objects import kinds
+from karpy.objects.meta import ObjectMeta
 from karpy.objects.nodeclaim import REGISTERED
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.scheduling.configured import solve_as_set
-from karpy.scheduling.plan import Launch, RefusalKind, Unschedulable
+from karpy.scheduling.barren import barren_pools
+from karpy.scheduling.configured import plan_as_set, solve_as_set
+from karpy.scheduling.fullness import full_launches
+from karpy.scheduling.plan import Launch, Nomination, Plan
 from karpy.state.catalogs import with_catalog
 from karpy.state.snapshot import NodeView, Snapshot
 
@@ -28,25 +37,19 @@ _INITIALIZES_S = 180.0
 """Machines that joined are ready for pods by then."""
 
 
-@attrs.define
-class _Batch:
-    """Pods that came shortly after one another. A pod that is in it already does not hold it open."""
-
-    opened: float
-    last_new: float
-    uids: set[str] = attrs.field(factory=set)
-
-
 class Provisioner:
     """One pass over all pods that wait, some time after the last of them came."""
 
     name = "provisioner"
 
     def __init__(self, shared: Shared) -> None:
+        settings = shared.settings
         self._shared = shared
-        self._batch: _Batch | None = None
+        self._batching = Batching(settings.batch_idle_duration_s, settings.batch_max_duration_s)
         self._headroom = HeadroomClock()
         self._patience = Patience()
+        self._telling = Telling(shared)
+        self._has_measured = False
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -63,24 +66,38 @@ class Provisioner:
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
+        if not self._shared.state.is_synced:
+            return Result(UNSYNCED_RETRY_S)
         now = self._shared.clock.now()
         snapshot = self._shared.state.snapshot().at(now)
         if not snapshot.to_place and not snapshot.headroom:
-            self._batch = None
+            self._batching.left_s(frozenset(), now)
             return DONE
+        self._shared.state.note_waiting(snapshot.pending, now)
+        self._measure(snapshot)
         self._patience.look(snapshot, now)
         pods = {pod.metadata.uid: pod for pod in snapshot.to_place if not self._is_held(pod, snapshot)}
         for uid in [uid for uid in pods if self._patience.holds(uid, now)]:
-            self._tell_in_vain(pods.pop(uid))
+            self._telling.in_vain(pods.pop(uid), self._patience.came_in_vain(uid))
         waiting = {*pods, *self._headroom.due(snapshot, now)}
-        if not waiting:
-            return self._later(snapshot)
-        delay = self._until_complete(waiting)
-        if delay > 0:
-            return Result(requeue_after_s=delay)
-        self._batch = None
-        self._provision(snapshot)
+        left = self._batching.left_s(waiting, now)
+        if left > 0:
+            return Result(min(left, self._look_early(snapshot, left)))
+        if waiting:
+            self._provision(snapshot)
         return self._later(snapshot)
+
+    def _measure(self, snapshot: Snapshot) -> None:
+        """Learn once what machines have that are there already: what former lives knew of it went with them."""
+        if self._has_measured:
+            return
+        self._has_measured = True
+        for view in snapshot.nodes:
+            if view.claim is not None and view.is_initialized:
+                type_ = view.claim.labels.get(labels.INSTANCE_TYPE, "")
+                self._shared.clouds.measured.note(
+                    view.claim.node_class, type_, view.claim.allocatable, view.allocatable
+                )
 
     def _later(self, snapshot: Snapshot) -> Result:
         """Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen."""
@@ -91,96 +108,117 @@ class Provisioner:
     def _is_held(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Whether a machine that was planned for the pod is still coming up, or so fresh that it may not have seen it.
 
-        One that joined long ago and is still not ready may never be: the pod is looked at again.
+        Where kube-scheduler put others in its place, there is nothing to wait for: they left room elsewhere. One that joined long
+        ago and is still not ready may never be: the pod is looked at again.
         """
         claim = snapshot.assignments.get(pod.metadata.uid)
         view = snapshot.machine(claim) if claim is not None else None
-        if view is None or view.is_leaving:
+        if view is None or view.is_leaving or not pod.requests.fits_in(view.available):
             return False
         now = self._shared.clock.now()
         return view.nominated_until > now or _is_coming_up(view, now)
 
-    def _until_complete(self, uids: set[str]) -> float:
-        """Seconds until the batch may be closed: idle for a while, or open for long enough."""
-        now, settings = self._shared.clock.now(), self._shared.settings
-        if self._batch is None:
-            self._batch = _Batch(now, now, uids)
-        elif uids - self._batch.uids:
-            self._batch.uids |= uids
-            self._batch.last_new = now
-        idle_at = self._batch.last_new + settings.batch_idle_duration_s
-        return min(idle_at, self._batch.opened + settings.batch_max_duration_s) - now
+    # Planning
 
     def _provision(self, taken: Snapshot) -> None:
+        """A whole pass: everything that the plan says is done, and told."""
         shared = self._shared
         snapshot, catalog = with_catalog(taken, shared.clouds, shared.settings)
-        plan = solve_as_set(shared.settings, snapshot, catalog)
+        self._telling.begins(snapshot)
+        for pool, for_min_values in barren_pools(
+            snapshot, catalog, strict_min_values=shared.settings.strict_min_values
+        ):
+            self._telling.sells_nothing(pool, for_min_values=for_min_values)
+        began = shared.clock.now()
+        plan = plan_as_set(shared.settings, snapshot, catalog)
         shared.on_decision(shared.clock.now(), plan)
+        self._telling.planned(plan, snapshot, shared.clock.now() - began)
         pods = {pod.key: pod for pod in snapshot.to_place}
-        launches = [launch for launch in plan.launches if not self._is_in_vain(launch)]
-        failed = [error for launch in launches if (error := self._try_launch(launch, pods)) is not None]
+        note_decisions(shared, plan, snapshot, pods)
+        failed = self._launch(plan.launches, pods)
         for nomination in plan.nominations:
-            view = snapshot.node(nomination.node)
-            if view is not None and view.claim is not None:
-                claim = view.claim.name
-                news = [key for key in nomination.pods if snapshot.assignments.get(pods[key].metadata.uid) != claim]
-                self._nominate(claim, nomination.pod_uids)
-                self._tell_nominated(
-                    news, pods, f"nodeclaim/{claim}" + (f", node/{view.name}" if view.is_registered else "")
-                )
+            self._nominate(nomination, snapshot, pods)
         for part in plan.unschedulable:
-            if part.kind is not RefusalKind.OPTED_OUT:
-                self._tell_refused(part, pods)
+            self._telling.refused(part, pods)
         report_outcomes(shared, snapshot.buffers, plan)
         if failed:
             raise failed[0]
         self._headroom.looked_at(snapshot, plan, shared.clock.now())
+
+    def _look_early(self, taken: Snapshot, left: float) -> float:
+        """Of a batch that pods keep coming to, launch what is full by now; returns in how many seconds to look again.
+
+        The pods of such machines are settled by that: they are planned with the rest, and stay where they are.
+        """
+        shared = self._shared
+        now = shared.clock.now()
+        wait = self._batching.looks_early_in_s(now)
+        if not shared.settings.progressive_launch or wait > 0:
+            return wait if shared.settings.progressive_launch else left
+        self._batching.look_early(now)
+        snapshot, catalog = with_catalog(taken, shared.clouds, shared.settings)
+        plan = self._certain(solve_as_set(shared.settings, snapshot, catalog), snapshot, catalog)
+        if plan.launches:
+            shared.on_decision(now, plan)
+            self._telling.computed(plan.launches)
+            pods = {pod.key: pod for pod in snapshot.to_place}
+            note_decisions(shared, plan, snapshot, pods)
+            failed = self._launch(plan.launches, pods)
+            if failed:
+                raise failed[0]
+        return self._batching.looks_early_in_s(now)
+
+    @staticmethod
+    def _certain(plan: Plan, snapshot: Snapshot, catalog: Catalog) -> Plan:
+        """What of the plan no pod that is still to come can change for the better."""
+        full = full_launches(plan.launches, catalog, snapshot.to_place)
+        return attrs.evolve(plan, launches=full, nominations=(), unschedulable=(), buffers=())
+
+    # Acting on it
+
+    def _launch(self, planned: Sequence[Launch], pods: dict[str, Pod]) -> list[KubeError]:
+        """Create the claims of these machines, all at once. A refusal is told on the pool and does not stop the others."""
+        launches = [launch for launch in planned if not self._is_in_vain(launch)]
+        outcomes = self._shared.together([partial(self._try_create, launch) for launch in launches])
+        failed = []
+        for launch, outcome in zip(launches, outcomes, strict=True):
+            if isinstance(outcome, KubeError):
+                self._tell_refusal(launch, outcome)
+                failed.append(outcome)
+                continue
+            self._patience.note_launch(outcome.name, launch.planned_uids)
+            self._telling.nominated(launch.pods, pods, outcome.name)
+        return failed
+
+    def _try_create(self, launch: Launch) -> ObjectMeta | KubeError:
+        try:
+            return create_claim(self._shared, launch, PROVISIONED)
+        except KubeError as error:
+            return error
+
+    def _tell_refusal(self, launch: Launch, error: KubeError) -> None:
+        pool = launch.pool
+        self._shared.recorder.warning(
+            pool.origin, pool.metadata, "FailedCreate", f"Failed to create NodeClaim: {error}"
+        )
+        self._shared.log.error("creating nodeclaim failed", NodePool=name_of(pool.metadata), error=str(error))
 
     def _is_in_vain(self, launch: Launch) -> bool:
         """Whether the machine would be for pods only that did not run on those that came up for them."""
         now, uids = self._shared.clock.now(), launch.planned_uids
         return bool(uids) and all(self._patience.holds(uid, now) for uid in uids)
 
-    def _tell_in_vain(self, pod: Pod) -> None:
-        count = self._patience.came_in_vain(pod.metadata.uid)
-        told = f"Failed to schedule pod, {count} machines came up for it and it runs on none of them; waiting before the next"
-        self._shared.recorder.warning(kinds.POD, pod.metadata, "FailedScheduling", told, repeat_s=300)
-
-    def _try_launch(self, launch: Launch, pods: dict[str, Pod]) -> KubeError | None:
-        """Create the claim. A refusal is told on the pool and does not stop the other launches."""
-        try:
-            self._launch(launch, pods)
-        except KubeError as error:
-            pool, message = launch.pool, f"Failed to create NodeClaim: {error}"
-            self._shared.recorder.warning(pool.origin, pool.metadata, "FailedCreate", message)
-            self._shared.log.error("creating nodeclaim failed", NodePool=pool.name, error=str(error))
-            return error
-        return None
-
-    def _launch(self, launch: Launch, pods: dict[str, Pod]) -> None:
-        meta = create_claim(self._shared, launch, PROVISIONED)
-        self._patience.note_launch(meta.name, launch.planned_uids)
-        self._tell_nominated(launch.pods, pods, f"nodeclaim/{meta.name}")
-
-    def _nominate(self, claim: str, pod_uids: Iterable[str]) -> None:
-        until = self._shared.clock.now() + self._shared.settings.nomination_window_s
-        self._shared.state.nominate(claim, pod_uids, until=until)
-
-    def _tell_refused(self, part: Unschedulable, pods: dict[str, Pod]) -> None:
-        for key in part.pods:
-            self._shared.recorder.warning(
-                kinds.POD,
-                pods[key].metadata,
-                "FailedScheduling",
-                f"Failed to schedule pod, {part.reason}",
-                repeat_s=300,
-            )
-
-    def _tell_nominated(self, keys: Iterable[str], pods: dict[str, Pod], target: str) -> None:
-        for key in keys:
-            self._shared.recorder.normal(
-                kinds.POD, pods[key].metadata, "Nominated", f"Pod should schedule on: {target}"
-            )
+    def _nominate(self, nomination: Nomination, snapshot: Snapshot, pods: dict[str, Pod]) -> None:
+        """Pods fit a machine that is there, or on its way: it is theirs for a while."""
+        view = snapshot.node(nomination.node)
+        if view is None or view.claim is None:
+            return
+        shared, claim = self._shared, view.claim.name
+        news = [key for key in nomination.pods if snapshot.assignments.get(pods[key].metadata.uid) != claim]
+        shared.state.nominate(
+            claim, nomination.pod_uids, until=shared.clock.now() + shared.settings.nomination_window_s
+        )
+        self._telling.nominated(news, pods, claim, view.name if view.is_registered else "")
 
 
 def _is_coming_up(view: NodeView, now: float) -> bool:

@@ -9,7 +9,7 @@ import attrs
 
 from karpy.labels import normalize
 from karpy.objects.meta import find_condition
-from karpy.objects.nodepool import NodePool
+from karpy.objects.nodepool import RESTING, NodePool
 from karpy.requirements import Operator, Requirement, Requirements
 from karpy.resources import NODES, Resources
 from karpy.scheduling.explain.case import Case
@@ -182,12 +182,13 @@ def _not_ready(pool: NodePool) -> Unit:
     def drop(case: Case) -> Case:
         held = case.pools[pool.name]
         return case.with_pool(
-            attrs.evolve(held, conditions=tuple(each for each in held.conditions if each.type != _READY))
+            attrs.evolve(held, conditions=tuple(each for each in held.conditions if each.type not in (_READY, RESTING)))
         )
 
     ready = find_condition(pool.conditions, _READY)
     why = f": {ready.message}" if ready is not None and ready.message else ""
-    constraint = _owned_by(pool, ConstraintKind.POOL_NOT_READY, f"it is not ready{why}")
+    told = f"it rests: {pool.rests_because}" if pool.rests_because else f"it is not ready{why}"
+    constraint = _owned_by(pool, ConstraintKind.POOL_NOT_READY, told)
     return Unit(constraint, drop, f'nodepool "{pool.name}" ready again')
 
 

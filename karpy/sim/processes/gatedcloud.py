@@ -13,6 +13,8 @@ from karpy.cloud.provider import (
     NodeClassStatus,
     RawNodeClass,
     RegistrationHook,
+    Repairing,
+    RepairPolicy,
     WithRegistrationHooks,
 )
 from karpy.labels import LabelSpec
@@ -43,6 +45,12 @@ class GatedCloud:
     @property
     def node_classes(self) -> Sequence[Kind]:
         return self._provider.node_classes
+
+    @property
+    def repair_policies(self) -> Sequence[RepairPolicy]:
+        """See `karpy.cloud.provider.Repairing`: none, unless the provider has some."""
+        provider: object = self._provider
+        return provider.repair_policies if isinstance(provider, Repairing) else ()
 
     def instance_types(self, pool: NodePool, node_class: RawNodeClass) -> InstanceTypes:
         return self._provider.instance_types(pool, node_class)

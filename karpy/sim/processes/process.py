@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 
@@ -25,7 +25,7 @@ from karpy.sim.processes.gate import Crashed, Gate
 from karpy.sim.processes.gatedcloud import GatedCloud
 from karpy.sim.processes.gatedkube import GatedKube
 
-__all__ = ["Autoscaler", "Log", "Process", "Program", "Surroundings"]
+__all__ = ["Autoscaler", "Log", "Process", "Program", "Surroundings", "install"]
 
 RESTART_S = 2.0
 """From a crash until the process runs again."""
@@ -48,6 +48,14 @@ class Autoscaler(Protocol):
 
     @property
     def state(self) -> _State: ...
+
+
+@runtime_checkable
+class TakingTurns(Protocol):
+    """An autoscaler whose controllers are to be called in a way of its own."""
+
+    @property
+    def turns(self) -> Sequence[Controller]: ...
 
 
 class Log:
@@ -258,22 +266,25 @@ class Process:
         made = self._program(surroundings)
         # Another order in each life: a restart must not repeat the very moves that led to it.
         loop = Loop(kube, clock, seed=f"{self._seed}/{self.name}/{self.lives}")
-        for controller in feed(loop, made):
-            loop.add(controller)
-            if not controller.sources:
-                loop.wake(controller, Request())  # nothing else would ever
+        install(loop, made)
         self.running = made
         return loop
 
 
-def feed(loop: Loop, made: Autoscaler | Sequence[Controller]) -> Sequence[Controller]:
-    """Have the loop tell the state of an autoscaler what happens; returns the controllers.
+def install(loop: Loop, made: Autoscaler | Sequence[Controller]) -> None:
+    """Have the loop run these controllers, and tell the state of an autoscaler what happens.
 
     Raises:
         PluginError: it is neither an autoscaler nor controllers.
     """
-    if isinstance(made, Sequence):
-        return made
+    controllers = made if isinstance(made, Sequence) else _fed(loop, made)
+    for controller in controllers:
+        loop.add(controller)
+        if not controller.sources:
+            loop.wake(controller, Request())  # nothing else would ever
+
+
+def _fed(loop: Loop, made: Autoscaler) -> Sequence[Controller]:
     if not all(hasattr(made, part) for part in ("kinds", "state", "controllers")):
         raise PluginError(
             f"a program made {type(made).__name__}; accepted: controllers, or an object with kinds, state and controllers"
@@ -281,4 +292,4 @@ def feed(loop: Loop, made: Autoscaler | Sequence[Controller]) -> Sequence[Contro
     for kind in made.kinds:
         loop.subscribe(kind, made.state.apply)
         loop.on_list(kind, made.state.retain)
-    return made.controllers
+    return made.turns if isinstance(made, TakingTurns) else made.controllers

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from karpy.clock import Clock
 from karpy.errors import KubeError
 from karpy.metrics import Metric
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.operator import Operator
+from karpy.report.exposition import Exposition
 from karpy.settings import Settings
 from karpy.sim.generic import NODE_CLASS as SIM_NODE_CLASS
 from karpy.sim.world import World
@@ -57,23 +59,20 @@ class Notes:
         return [keys for _level, text, keys in self.lines if text == message]
 
 
-class Tally:
-    """A sink for metrics that keeps everything it is told, in order."""
+class Tally(Exposition):
+    """Metrics that can be scraped, and that remember everything they were told, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
         self._told: list[tuple[Metric, float, dict[str, str]]] = []
 
     def add(self, metric: Metric, amount: float = 1.0, /, **labels: str) -> None:
         self._told.append((metric, amount, labels))
-
-    def set(self, metric: Metric, value: float, /, **labels: str) -> None:
-        self._told.append((metric, value, labels))
+        super().add(metric, amount, **labels)
 
     def observe(self, metric: Metric, value: float, /, **labels: str) -> None:
         self._told.append((metric, value, labels))
-
-    def forget(self, metric: Metric, /, **labels: str) -> None:
-        """Nothing: what was told was told."""
+        super().observe(metric, value, **labels)
 
     def told(self, metric: Metric) -> list[tuple[float, dict[str, str]]]:
         """Amount and labels, each time."""
@@ -101,14 +100,17 @@ def intercept(target: Any, name: str, function: Callable[..., Any]) -> None:
 class Stage:
     """One world, one operator. ``kube`` is what the operator talks to; the world's own actors use ``api``."""
 
-    def __init__(self, *objects: Json, settings: Settings | None = None) -> None:
+    def __init__(self, *objects: Json, settings: Settings | None = None, hooks: Sequence[Any] = ()) -> None:
         self.world = World(timing=QUICK)
         self.api, self.cloud, self.clock = self.world.api, self.world.cloud, self.world.clock
+        if hooks:
+            self.cloud.registration_hooks = hooks  # type: ignore[attr-defined]
         self.kube = Intercepted(self.api)
         self.decisions: list[tuple[float, Any]] = []
-        self.log, self.metrics = Notes(), Tally()
+        self.log, self.metrics = Notes(), Tally(self.clock)
         self.settings = settings
         self.operator = self.start()
+        self.metrics.read_from(lambda: self.operator.readings())
         self.world.apply([NODE_CLASS, *(objects or (pool(),))])
         self.run(1)
 

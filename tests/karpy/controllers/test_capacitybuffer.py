@@ -96,6 +96,13 @@ def test_what_is_not_there_is_told_and_found_once_it_is() -> None:
     assert condition(stage, ready, "by-template")[0] == "True"
     assert condition(stage, ready, "by-scale")[0] == "True"
     assert status(stage, "by-scale")["replicas"] == 1
+    turned = (
+        "Status condition transitioned, Type: ReadyForProvisioning, Status: False -> True, Reason: Resolved, "
+        "Message: Pod template resolved successfully"
+    )
+    for name in ("by-template", "by-scale"):
+        told = [event["message"] for event in stage.all(kinds.EVENT) if event["involvedObject"]["name"] == name]
+        assert told.count(turned) == 1
 
 
 @pytest.mark.core("CORE-457")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
+import pytest
+
+from karpy.controllers import disruption
 from karpy.disruption.command import Command
+from karpy.disruption.engine import next_command
 from karpy.errors import InsufficientCapacity
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -137,3 +142,26 @@ def test_a_fresh_machine_is_left_alone_while_pods_are_on_their_way_to_it() -> No
     stage.run(600)
     assert commands(stage) == []
     assert stage.cloud.launches == 1
+
+
+@pytest.mark.core("CORE-492")
+def test_a_search_that_found_nothing_is_repeated_when_something_happened_or_after_five_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    stage.grown(apps("a", 2))
+    stage.run(300)
+    searched: list[float] = []
+
+    def search(*given: Any, **more: Any) -> Command | None:
+        searched.append(stage.clock.now())
+        return next_command(*given, **more)
+
+    monkeypatch.setattr(disruption, "next_command", search)
+    stage.run(1200)
+    assert 3 <= len(searched) <= 4
+    assert all(later - former >= 300 for former, later in pairwise(searched))
+    searched.clear()
+    stage.api.patch(kinds.NODE_POOL, "default", {"spec": {"weight": 3}})
+    stage.run(20)
+    assert searched != []

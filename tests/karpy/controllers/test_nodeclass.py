@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from karpy.cloud.provider import NodeClassStatus
 from karpy.errors import ProviderError, Throttled
 from karpy.objects import kinds
+from karpy.objects.kinds import Kind
 from karpy.sim.generic import NODE_CLASS
 from tests.karpy.controllers.stage import Stage, apps, conditions, intercept
 
@@ -82,3 +85,50 @@ def test_a_condition_that_cannot_be_read_is_written_anew() -> None:
     touch(stage)
     stage.run(60)
     assert stage.node_class_conditions() == {"Ready": "True"}
+
+
+@pytest.mark.core("CORE-711")
+def test_a_node_class_that_claims_need_is_held_and_says_whom_it_waits_for() -> None:
+    stage = Stage()
+    name = stage.grown(apps("a", 1))
+    assert stage.api.get(NODE_CLASS, "default")["metadata"]["finalizers"] == ["sim.karpy.dev/termination"]
+    stage.api.delete(NODE_CLASS, "default")
+    stage.run(60)
+    assert "deletionTimestamp" in stage.api.get(NODE_CLASS, "default")["metadata"]
+    told = [event for event in stage.all(kinds.EVENT) if event["reason"] == "WaitingOnNodeClaimTermination"]
+    assert [event["message"] for event in told] == [f"Waiting on NodeClaim termination for {name}"]
+    assert stage.names(kinds.NODE_CLAIM) == [name]
+    stage.api.delete(kinds.NODE_POOL, "default")
+    stage.run(60)
+    assert stage.claims == []
+    assert stage.names(NODE_CLASS) == []
+
+
+def test_another_finalizer_of_a_node_class_stays() -> None:
+    stage = Stage()
+    stage.api.patch(NODE_CLASS, "default", {"metadata": {"finalizers": ["test/hold"]}})
+    stage.run(1)
+    assert stage.api.get(NODE_CLASS, "default")["metadata"]["finalizers"] == ["test/hold", "sim.karpy.dev/termination"]
+    stage.api.delete(NODE_CLASS, "default")
+    stage.run(1)
+    assert stage.api.get(NODE_CLASS, "default")["metadata"]["finalizers"] == ["test/hold"]
+
+
+@pytest.mark.parametrize("leaving", ["pool", "class"])
+def test_a_claim_is_not_launched_from_what_is_being_deleted(leaving: str) -> None:
+    """It was created just before; that it goes is nobody's mistake."""
+    stage = Stage()
+    kind = kinds.NODE_POOL if leaving == "pool" else NODE_CLASS
+    stage.api.patch(kind, "default", {"metadata": {"finalizers": ["test/hold"]}})
+
+    def create(real: Any, created: Kind, *rest: Any, **more: Any) -> Any:
+        if created == kinds.NODE_CLAIM:
+            stage.api.delete(kind, "default")
+        return real(created, *rest, **more)
+
+    stage.kube.through("create", create)
+    stage.world.apply([apps("a", 1)])
+    stage.run(60)
+    assert stage.claims == []
+    assert stage.cloud.machines == ()
+    assert not [event for event in stage.all(kinds.EVENT) if event["reason"] == "NodeClassNotReady"]

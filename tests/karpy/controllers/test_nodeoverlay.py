@@ -112,6 +112,8 @@ def test_overlays_that_are_fine_say_so_and_of_two_that_conflict_the_later_does_n
     second = overlay("conflict-b", "s-2x-amd64", priceAdjustment="-10%", **weighed)
     stage = Stage(pool(), CHEAP, first, second, settings=ON)
     assert said(stage, "cheap") == said(stage, "conflict-b") == VALID
+    told = stage.api.get(kinds.NODE_OVERLAY, "cheap")["status"]["conditions"]
+    assert {each["observedGeneration"] for each in told} == {1}
     assert said(stage, "conflict-a") == CONFLICT
     (message,) = (
         each["message"]

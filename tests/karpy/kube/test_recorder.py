@@ -107,13 +107,39 @@ def test_what_was_told_is_forgotten_in_the_end(recorder: EventRecorder, clock: F
     assert len(recorder._told) <= 10_000
 
 
+@pytest.mark.core("CORE-742")
+def test_where_a_crowd_of_pods_should_go_is_told_of_ten_at_once_and_then_of_five_a_second(
+    recorder: EventRecorder, server: Server, clock: FakeClock
+) -> None:
+    def crowd(first: int) -> None:
+        for number in range(first, first + 100):
+            pod = ObjectMeta(name=f"p-{number}", namespace="web", uid=f"uid-{number}")
+            recorder.normal(POD, pod, "Nominated", "Pod should schedule on: nodeclaim/c")
+
+    crowd(0)
+    assert len(server.created) == 10
+    clock.advance(1)
+    crowd(100)
+    assert len(server.created) == 15
+    clock.advance(60)
+    crowd(200)
+    assert len(server.created) == 25
+
+
+def test_what_is_told_of_few_is_told_of_all(recorder: EventRecorder, server: Server) -> None:
+    for number in range(100):
+        pod = ObjectMeta(name=f"p-{number}", namespace="web", uid=f"uid-{number}")
+        recorder.warning(POD, pod, "FailedScheduling", "Failed to schedule pod, no room")
+    assert len(server.created) == 100
+
+
 def test_one_object_gets_only_so_many_events(recorder: EventRecorder, server: Server, clock: FakeClock) -> None:
     for number in range(100):
-        recorder.normal(POD, ABOUT, "Nominated", f"claim {number}")
+        recorder.normal(POD, ABOUT, "Evicted", f"claim {number}")
     assert len(server.created) == 25
     recorder.normal(NODE, ObjectMeta(name="n", uid="n-uid"), "Ready", "it is")
     assert len(server.created) == 26
     clock.advance(600)
     for number in range(100, 200):
-        recorder.normal(POD, ABOUT, "Nominated", f"claim {number}")
+        recorder.normal(POD, ABOUT, "Evicted", f"claim {number}")
     assert len(server.created) == 28

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from karpy.lifecycle.conditions import with_condition
+from karpy.lifecycle.conditions import is_said, with_condition, with_conditions
 from karpy.objects.meta import Condition, find_condition
 from karpy.testing import START
 
@@ -42,3 +42,26 @@ def test_conditions_that_nothing_was_said_about_wait() -> None:
 def test_other_conditions_do_not_touch_ready() -> None:
     up = (Condition("Launched", "True"), Condition("Registered", "True"))
     assert ready(*up, Condition("InstanceTerminating", "True")) == ready(*up)
+
+
+def test_conditions_that_change_together_do_not_make_ready_flip() -> None:
+    before = with_conditions((), [Condition("Launched", "False"), Condition("Registered", "True")], PARTS, now=START)
+    swapped = [Condition("Launched", "True"), Condition("Registered", "False")]
+    root = find_condition(with_conditions(before, swapped, PARTS, now=START + 10), "Ready")
+    assert root is not None
+    assert (root.status, root.since) == ("False", START)
+
+
+@pytest.mark.core("CORE-665")
+def test_what_is_written_holds_of_the_present_generation() -> None:
+    before = with_conditions((), [Condition("Launched", "True")], PARTS, now=START, generation=1)
+    after = with_conditions(before, [Condition("Registered", "True")], PARTS, now=START + 10, generation=2)
+    assert {each.observed_generation for each in before} == {1}
+    assert {each.observed_generation for each in after} == {2}
+
+
+def test_what_is_said_already_is_known_whenever_it_was_said() -> None:
+    known = with_condition((), Condition("Launched", "True", "Launched", ""), PARTS, now=START)
+    assert is_said(known, Condition("Launched", "True", "Launched", ""))
+    assert not is_said(known, Condition("Launched", "True", "Other", ""))
+    assert not is_said(known, Condition("Drained", "True"))

@@ -12,6 +12,8 @@ from karpy.lifecycle.launch import choices, new_claim
 from karpy.lifecycle.registration import registration_patch
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.objects.nodepool import NodePool
+from karpy.objects.templatehash import template_hash
 from karpy.resources import Resources
 from karpy.scheduling.plan import Launch
 from karpy.testing import make_instance_type, make_instance_types, make_node, make_nodepool, make_pod, selector
@@ -201,7 +203,16 @@ def marks(*types: InstanceType) -> dict[str, str]:
     pool["spec"]["template"]["metadata"]["annotations"] = {"team": "a"}
     (planned,) = plan_of(pool, make_pod(), types=types).launches
     found: dict[str, str] = new_claim(planned, CORE_LABELS)["metadata"]["annotations"]
-    return {key: value for key, value in found.items() if key != labels.MIN_VALUES_RELAXED}
+    always = (labels.MIN_VALUES_RELAXED, labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION)
+    return {key: value for key, value in found.items() if key not in always}
+
+
+def test_a_claim_carries_the_hash_of_the_template_that_it_was_made_from() -> None:
+    pool = make_nodepool(labels={"team": "a"})
+    (planned,) = plan_of(pool, make_pod(), types=[make_instance_type("plain")]).launches
+    found = new_claim(planned, CORE_LABELS)["metadata"]["annotations"]
+    assert found[labels.NODEPOOL_HASH] == template_hash(NodePool.from_dict(pool))
+    assert found[labels.NODEPOOL_HASH_VERSION] == "v3"
 
 
 def test_a_claim_says_that_overlays_had_a_say_in_what_is_on_offer() -> None:

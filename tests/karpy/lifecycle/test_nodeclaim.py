@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from karpy.lifecycle.nodeclaim import next_step
-from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Settled, Step, Wait
+from karpy.lifecycle.step import AddFinalizer, GiveUp, Initialize, Launch, Register, Rest, Step, Wait
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
@@ -16,12 +16,12 @@ SETTINGS = Settings()
 LAUNCHED, REGISTERED = ("Launched",), ("Launched", "Registered")
 
 
-def step(claim: dict[str, Any], node: dict[str, Any] | None = None, *, at: float = 0.0, **pool: Any) -> Step:
+def step(claim: dict[str, Any], node: dict[str, Any] | None = None, *, at: float = 0.0) -> Step:
     """What is due ``at`` seconds after the claim was made."""
     return next_step(
         NodeClaim.from_dict(claim),
         () if node is None else (Node.from_dict(node),),
-        NodePool.from_dict(make_nodepool(disruption=pool or None)),
+        NodePool.from_dict(make_nodepool()),
         now=START + at,
         settings=SETTINGS,
     )
@@ -88,14 +88,42 @@ def test_a_node_that_vanished_before_it_was_up_is_waited_for() -> None:
     )
 
 
-@pytest.mark.core("CORE-675")
-def test_a_machine_that_is_up_settles_and_becomes_consolidatable() -> None:
-    machine = make_machine("m")
-    assert step(*machine) == Settled(consolidatable=True)
-    assert step(*machine, at=10.0, consolidateAfter="30s") == Settled(consolidatable=False, retry_after_s=20.0)
-    assert step(*machine, consolidateAfter="Never") == Settled(consolidatable=False)
+def test_a_machine_that_is_up_needs_nothing() -> None:
+    assert step(*make_machine("m")) == Rest()
 
 
 def test_the_same_question_has_the_same_answer() -> None:
     claim, node = make_machine("m", reached=LAUNCHED)
     assert step(claim, node) == step(claim, node)
+
+
+def test_several_nodes_of_one_claim_are_a_contradiction_that_is_told_by_name() -> None:
+    claim, node = make_machine("m", reached=LAUNCHED)
+    twin = {**node, "metadata": {**node["metadata"], "name": "twin"}}
+    nodes = [Node.from_dict(each) for each in (node, twin)]
+    found = next_step(NodeClaim.from_dict(claim), nodes, None, now=START, settings=SETTINGS)
+    told = "Invariant violated, matched multiple nodes (m, twin)"
+    assert found == Wait("Registered", "MultipleNodesFound", told, 900.0, status="False")
+    late = next_step(NodeClaim.from_dict(claim), nodes, None, now=START + 900, settings=SETTINGS)
+    assert late == GiveUp("registration_timeout", 900.0)
+
+
+def test_a_node_that_is_on_its_way_out_does_not_count() -> None:
+    claim, node = make_machine("m", reached=LAUNCHED)
+    leaving = {**node["metadata"], "name": "old", "deletionTimestamp": "2026-01-05T09:00:00Z"}
+    old, new = Node.from_dict({**node, "metadata": leaving}), Node.from_dict(node)
+    read = NodeClaim.from_dict(claim)
+    assert next_step(read, [new, old], None, now=START, settings=SETTINGS) == Register(new)
+    alone = next_step(read, [old], None, now=START, settings=SETTINGS)
+    assert alone == Wait("Registered", "NodeNotFound", "Node not registered with cluster", 900.0)
+
+
+@pytest.mark.core("CORE-662")
+def test_a_pool_may_give_its_nodes_more_time() -> None:
+    pool = make_nodepool()
+    pool["metadata"]["annotations"] = {"karpy.dev/registration-timeout": "30m"}
+    claim = NodeClaim.from_dict(make_claim(reached=LAUNCHED))
+    read = NodePool.from_dict(pool)
+    late, later = (next_step(claim, (), read, now=START + at, settings=SETTINGS) for at in (1799.0, 1800.0))
+    assert late == Wait("Registered", "NodeNotFound", "Node not registered with cluster", 1.0)
+    assert later == GiveUp("registration_timeout", 1800.0)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from karpy import labels
+from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import BufferOutcome, Plan
 from karpy.scheduling.scheduler import solve
@@ -24,6 +25,7 @@ from karpy.testing import (
     selector,
 )
 
+EVERY_KIND = (*ClusterState.KINDS, *ClusterState.BUFFER_KINDS)
 ONE_CPU, TWO_CPUS = {"cpu": "1"}, {"cpu": "2"}
 CHUNK = make_pod_template("chunk", requests=TWO_CPUS)
 
@@ -194,6 +196,24 @@ def test_room_stays_with_the_machine_that_was_launched_for_it() -> None:
     assert only(found).on_nodes == {"b": 2}
 
 
+@pytest.mark.core("CORE-504")
+def test_where_room_is_kept_is_what_the_last_plan_says_and_nothing_of_those_before() -> None:
+    objects = [make_nodepool(), node("a", "3"), node("full", "1"), CHUNK]
+    state = ClusterState.of([*objects, make_buffer(template="chunk", replicas=1)])
+
+    def on_nodes(*told: tuple[EventType, dict[str, Any]]) -> list[dict[str, int]]:
+        for type_, obj in told:
+            state.apply(WatchEvent(type_, next(k for k in EVERY_KIND if k.kind == obj["kind"]), obj))
+        snapshot = state.snapshot()
+        return [dict(each.on_nodes) for each in solve(snapshot, make_catalog(snapshot)).buffers]
+
+    assert on_nodes() == [{"a": 1}]  # nothing is said of a node that keeps none
+    assert on_nodes((EventType.MODIFIED, node("b", "3")), (EventType.DELETED, node("a", "3"))) == [{"b": 1}]
+    assert on_nodes((EventType.DELETED, node("b", "3"))) == [{}]
+    assert on_nodes((EventType.DELETED, make_buffer(template="chunk", replicas=1))) == []
+
+
+@pytest.mark.core("CORE-504")
 def test_a_buffer_of_nothing_has_no_outcome() -> None:
     assert plan(make_nodepool(), CHUNK, make_buffer(template="chunk", replicas=0)).buffers == ()
     assert plan(make_nodepool(), make_buffer(template="lost", replicas=1)).buffers == ()

@@ -50,6 +50,15 @@ def test_a_pool_that_is_left_with_no_type_is_told_why() -> None:
     assert found.main.types == 10
 
 
+def test_a_pool_that_rests_is_told_after_the_others() -> None:
+    resting = make_nodepool("resting")
+    resting["status"] = {"conditions": [{"type": "Resting", "status": "True", "message": "3 in a row failed"}]}
+    found = refusal(resting, make_nodepool("arm", requirements=ARM_ONLY), make_pod(requests={"cpu": "17"}))
+    assert [each.pool for each in found.refusals] == ["arm", "resting"]
+    assert str(found.refusals[1]) == 'incompatible with nodepool "resting": it rests: 3 in a row failed'
+    assert not plan_of(resting, make_nodepool("arm", requirements=ARM_ONLY), make_pod()).unschedulable
+
+
 @pytest.mark.core("CORE-148")
 def test_a_zone_without_offerings_is_told() -> None:
     found = main(make_nodepool(requirements=[selector(labels.ZONE, "In", "zone-x")]), make_pod())

@@ -19,7 +19,14 @@ from karpy.sim.generic import NODE_CLASS
 from karpy.state.catalogs import current_types, gated, with_catalog
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
-from karpy.testing import make_buffer, make_overlay, make_pod_template, selector
+from karpy.testing import (
+    make_buffer,
+    make_claim,
+    make_node,
+    make_overlay,
+    make_pod_template,
+    selector,
+)
 from tests.karpy.controllers.stage import pool
 from tests.karpy.sim import manifests
 
@@ -120,3 +127,35 @@ def test_a_claim_is_launched_from_what_it_was_planned_with() -> None:
     assert current_types(it.state, found, it.clouds, ON) is it.types()
     plain = current_types(it.state, found, it.clouds, Settings())
     assert plain is it.types(settings=Settings())
+
+
+# Pools that are tried after a rest
+
+
+def tried(limit: str | None = None) -> dict[str, Any]:
+    made = pool()
+    made["spec"]["limits"] = {} if limit is None else {"nodes": limit}
+    made["status"] = {"conditions": [{"type": "Resting", "status": "Unknown", "message": "3 in a row failed"}]}
+    return made
+
+
+def machine(name: str, *, joined: bool) -> list[dict[str, Any]]:
+    if not joined:
+        return [make_claim(name, reached=("Launched",))]
+    return [make_claim(name), make_node(name, labels={labels.NODEPOOL: "default"}, provider_id=f"test:///{name}")]
+
+
+@pytest.mark.parametrize(("limit", "most"), [(None, 3), ("9", 3), ("2", 2)])
+def test_a_pool_that_is_tried_may_have_one_machine_more(limit: str | None, most: int) -> None:
+    setup = Setup(tried(limit), *machine("a", joined=True), *machine("b", joined=True))
+    (found,) = with_catalog(setup.state.snapshot(), setup.clouds)[0].pools
+    assert found.may_grow
+    assert found.limits is not None
+    assert dict(found.limits) == {"nodes": most}
+
+
+def test_while_that_machine_is_on_its_way_the_pool_rests_on() -> None:
+    setup = Setup(tried(), *machine("a", joined=True), *machine("b", joined=False))
+    (found,) = with_catalog(setup.state.snapshot(), setup.clouds)[0].pools
+    assert not found.may_grow
+    assert found.rests_because == "3 in a row failed"

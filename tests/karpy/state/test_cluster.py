@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -222,8 +223,9 @@ def test_marks_come_and_go_and_end_with_the_claim() -> None:
     assert not only(state.snapshot()).is_leaving
     state.mark_for_deletion(["m"])
     deleted(state, claim)
-    added(state, claim)
-    assert not only(state.snapshot()).is_leaving
+    added(state, make_claim("m", metadata={"uid": "another"}))
+    view = only(state.snapshot())
+    assert (view.is_managed, view.is_leaving) == (True, False)
 
 
 @pytest.mark.core("CORE-480")
@@ -232,6 +234,17 @@ def test_a_nomination_is_extended_but_never_shortened() -> None:
     state.nominate("m", (), until=100.0)
     state.nominate("m", (), until=50.0)
     assert only(state.snapshot()).nominated_until == 100.0
+
+
+def test_what_is_decided_about_a_claim_that_is_gone_by_now_is_forgotten() -> None:
+    """Its end was told while it was decided."""
+    claim, node = make_machine("m")
+    state = ClusterState.of([node, make_pod("p")])
+    state.mark_for_deletion(["m"])
+    state.nominate("m", ["p-uid"], until=100.0)
+    added(state, claim)
+    view = only(state.snapshot())
+    assert (view.is_leaving, view.nominated_until, state.snapshot().assignments) == (False, 0.0, {})
 
 
 def test_a_pod_is_assigned_until_it_is_bound_or_its_claim_is_gone() -> None:
@@ -310,3 +323,58 @@ def test_nodes_are_listed_initialized_first_then_by_name() -> None:
     ]
     names = [view.name for view in ClusterState.of(objects).snapshot().nodes]
     assert names == ["b", "c", "0", "a"]
+
+
+# Whether all of it is known
+
+
+@pytest.mark.core("CORE-484", "CORE-489")
+def test_it_is_synced_when_every_kind_that_is_expected_was_listed() -> None:
+    state = ClusterState()
+    assert state.is_synced  # nothing is expected
+    state.expect([KINDS["Node"], KINDS["NodeClaim"]])
+    added(state, *make_machine("m"))
+    assert (state.is_synced, state.awaited) == (False, (KINDS["Node"], KINDS["NodeClaim"]))
+    state.retain(KINDS["NodeClaim"], {"m"})
+    assert state.awaited == (KINDS["Node"],)
+
+    def look() -> None:
+        seen.extend(state.is_synced for _ in range(200))
+
+    def change() -> None:
+        for number in range(200):
+            added(state, *make_machine(f"m{number}"))
+        state.retain(KINDS["Node"], set())
+
+    seen: list[bool] = []
+    threads = [threading.Thread(target=look), threading.Thread(target=change)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (state.is_synced, len(state.snapshot().nodes)) == (True, 201)
+    assert seen == sorted(seen)  # once synced, it stays so
+
+
+@pytest.mark.core("CORE-487", "CORE-490")
+def test_a_list_ends_the_claims_that_it_does_not_show_and_keeps_the_others() -> None:
+    state = ClusterState.of([make_claim("stale", reached=()), make_claim("young", reached=()), *make_machine("m")])
+    state.retain(KINDS["NodeClaim"], {"m", "young"})
+    assert [view.name for view in state.snapshot().nodes] == ["m", "young"]
+
+
+def test_an_answer_that_comes_in_after_the_claim_ended_brings_it_back_no_more() -> None:
+    """A write, and the end of the claim by another hand, with the watch faster than the answer."""
+
+    def version(number: int, uid: str = "one") -> dict[str, object]:
+        return make_claim("c", metadata={"uid": uid, "resourceVersion": str(number)})
+
+    state = ClusterState()
+    added(state, version(3))
+    deleted(state, version(5))
+    added(state, version(4))
+    assert state.snapshot().nodes == ()
+    added(state, version(5))
+    assert state.snapshot().nodes == ()
+    added(state, version(6, uid="another"))  # it was made anew
+    assert [view.name for view in state.snapshot().nodes] == ["c"]

@@ -27,7 +27,7 @@ def told(state: ClusterState, pod: dict[str, Any], event: EventType = EventType.
     return newest(state)
 
 
-@pytest.mark.core("CORE-341")
+@pytest.mark.core("CORE-341", "CORE-491")
 def test_the_newest_pod_of_a_set_is_known_as_pods_come_and_go() -> None:
     state = ClusterState()
     old, middle, young = (of_set(name, START + n, node="n") for n, name in enumerate(("old", "middle", "young")))
@@ -51,6 +51,7 @@ def test_what_the_newest_pod_has_become_is_known() -> None:
     assert state.snapshot().daemon_pods["set"].spec.node_name == "n"
 
 
+@pytest.mark.core("CORE-491")
 def test_pods_that_another_kind_or_nobody_controls_are_left_aside() -> None:
     loose = of_set("loose", node="n")
     loose["metadata"]["ownerReferences"][0]["controller"] = False

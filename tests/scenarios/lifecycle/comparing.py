@@ -30,7 +30,7 @@ class Listed:
 
     pattern: str
     reason: str
-    scenarios: frozenset[str] = attrs.field(default=ALL, converter=frozenset)
+    scenarios: frozenset[str] = ALL
 
     def matches(self, difference: str) -> bool:
         return _compiled(self.pattern).fullmatch(difference) is not None

@@ -21,6 +21,8 @@ Json = Mapping[str, Any]
 _CLOUDS_OWN = ("eks-node-viewer/", "kwok", "beta.kubernetes.io/", "kubernetes.io/hostname", "volumes.kubernetes.io/")
 _CLOUDS_OWN_STATUS = ("allocatable", "capacity", "imageID")
 _KUBELETS_OWN = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+_COUNTED = "karpenter_"
+_CLOUDS_OWN_COUNTERS = ("karpenter_cloudprovider_", "karpenter_interruption_")
 _COMPARED = ("NodeClaim", "Node", "NodePool", "NodeOverlay", "CapacityBuffer")
 _EVICTED = "EvictionByEvictionAPI"
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -207,6 +209,8 @@ def _about_log(tape: Tape, names: Names) -> Iterator[str]:
 
 def _about_counters(tape: Tape, names: Names) -> Iterator[str]:
     for counted in tape.counted or ():
+        if not counted.counter.startswith(_COUNTED) or counted.counter.startswith(_CLOUDS_OWN_COUNTERS):
+            continue
         labels = ", ".join(f"{key}={value}" for key, value in sorted(counted.labels.items()))
         yield f"Counter {counted.counter} [{names.plain(labels)}]"
 

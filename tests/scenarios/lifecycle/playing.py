@@ -6,10 +6,13 @@ and nodes are ready 0.3 s later, as they were there.
 
 from __future__ import annotations
 
+import io
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from karpy.cli.logs import json_logger
 from karpy.clock import format_time
 from karpy.metrics import Metric, Unmeasured
 from karpy.objects import kinds
@@ -72,7 +75,7 @@ class Play:
             clock=surroundings.clock,
             settings=self._settings,
             on_decision=surroundings.on_decision,
-            log=_TapedLog(self._tape.log),
+            log=json_logger(_TapedLog(self._tape.log), "debug", clock=surroundings.clock),
             metrics=_TapedMetrics(self._tape),
         )
 
@@ -159,8 +162,10 @@ class Play:
         self.patch(f"Node/{node}", {"status": {"conditions": [*others, ready]}}, subresource="status")
 
     def restart(self) -> None:
-        """Karpenter is stopped and started."""
+        """Karpenter is stopped and started; what it counted is gone."""
         self._process.crash()
+        if self._tape.counted is not None:
+            self._tape.counted.clear()
 
     # Time
 
@@ -242,31 +247,16 @@ def _settings(recording: Recording) -> Settings:
     return Settings(**times).with_feature_gates(recording.gates)
 
 
-class _TapedLog:
-    """A structlog logger that keeps its lines."""
+class _TapedLog(io.StringIO):
+    """Where karpy's own log is written to, line by line."""
 
-    def __init__(self, lines: list[LogLine], context: Json | None = None) -> None:
+    def __init__(self, lines: list[LogLine]) -> None:
+        super().__init__()
         self._lines = lines
-        self._context = context or {}
 
-    def bind(self, **context: Any) -> _TapedLog:
-        return _TapedLog(self._lines, {**self._context, **context})
-
-    def _write(self, level: str, message: str, fields: Json) -> None:
-        told = {**self._context, **fields}
-        self._lines.append(LogLine(level, str(told.pop("controller", "")), message, told))
-
-    def debug(self, event: str, **fields: Any) -> None:
-        self._write("DEBUG", event, fields)
-
-    def info(self, event: str, **fields: Any) -> None:
-        self._write("INFO", event, fields)
-
-    def warning(self, event: str, **fields: Any) -> None:
-        self._write("WARN", event, fields)
-
-    def error(self, event: str, **fields: Any) -> None:
-        self._write("ERROR", event, fields)
+    def write(self, text: str) -> int:
+        self._lines.extend(LogLine.of(json.loads(line)) for line in text.splitlines())
+        return len(text)
 
 
 def _split(name: str) -> tuple[Kind, str]:

@@ -18,9 +18,6 @@ __all__ = ["Recording", "Written", "scenarios"]
 Json = Mapping[str, Any]
 
 _FOLDER = "data/vectors/lifecycle"
-_RUNTIMES_OWN = frozenset({"caller", "commit", "controller", "controllerGroup", "controllerKind", "level", "logger"})
-_RUNTIMES_OWN |= {"message", "name", "namespace", "reconcileID", "time"}
-"""Keys of log lines that tell which reconcile of which object wrote them, or when."""
 _RUNTIMES_LINES = ("Starting ", "All workers finished", "Shutdown signal")
 
 
@@ -124,12 +121,7 @@ def _counters(path: Path) -> Json:
 def _log(path: Path) -> list[LogLine]:
     """What controllers wrote; how Karpenter's runtime starts and stops them is left out."""
     return [
-        LogLine(
-            line["level"],
-            line.get("controller", ""),
-            line["message"],
-            {key: value for key, value in line.items() if key not in _RUNTIMES_OWN},
-        )
+        LogLine.of(line)
         for line in _lines(path)
         if "controller" in line and not line["message"].startswith(_RUNTIMES_LINES)
     ]

@@ -42,7 +42,9 @@ def compare(recording: Recording, script: Script, known: frozenset[tuple[str, st
 
 
 def _pools(play: Play, *names: str) -> None:
-    play.apply("KWOKNodeClass/default", *(f"NodePool/{name}" for name in names or ("default",)))
+    play.apply("KWOKNodeClass/default")
+    play.run(2)
+    play.apply(*(f"NodePool/{name}" for name in names or ("default",)))
 
 
 def _settled(play: Play, *names: str) -> None:

@@ -42,6 +42,17 @@ class LogLine:
     message: str
     fields: Mapping[str, Any]
 
+    @classmethod
+    def of(cls, line: Json) -> LogLine:
+        """A line as it is written."""
+        fields = {key: value for key, value in line.items() if key not in _OF_EVERY_LINE}
+        return cls(line["level"], line.get("controller", ""), line["message"], fields)
+
+
+_OF_EVERY_LINE = frozenset({"caller", "commit", "controller", "controllerGroup", "controllerKind", "level", "logger"})
+_OF_EVERY_LINE |= {"message", "name", "namespace", "reconcileID", "time"}
+"""Keys that tell which look at which object wrote a line, or when."""
+
 
 @attrs.frozen
 class Counted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,35 +12,12 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.operator import Operator
 from karpy.sim.clock import VirtualClock
-from tests.karpy.controllers.stage import Json, Silence, Stage, apps
+from tests.karpy.controllers.stage import Json, Stage, apps
 from tests.karpy.sim.manifests import pods
 
 GRACE = "terminationGracePeriodSeconds"
 WISH = "karpenter.sh/do-not-disrupt"
 STOPS_LATE = {"sim.karpy.dev/stop-seconds": "inf"}
-
-
-class Tally:
-    """What was measured: counts by name and labels, and what was observed."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[tuple[str, frozenset[tuple[str, str]]]] = Counter()
-        self.observed: dict[str, list[float]] = {}
-
-    def add(self, metric: Metric, amount: float = 1.0, /, **labels: str) -> None:
-        assert set(labels) == set(metric.labels)
-        self.counts[metric.name, frozenset(labels.items())] += int(amount)
-
-    def observe(self, metric: Metric, value: float, /, **labels: str) -> None:
-        assert set(labels) == set(metric.labels)
-        self.observed.setdefault(metric.name, []).append(value)
-
-    def set(self, metric: Metric, value: float, /, **labels: str) -> None: ...
-
-    def forget(self, metric: Metric, /, **labels: str) -> None: ...
-
-    def total(self, name: str, **labels: str) -> int:
-        return self.counts[name, frozenset(labels.items())]
 
 
 class Wrong:
@@ -59,14 +35,13 @@ class Leaving(Stage):
     """One world, one operator, and what there is to see of nodes that leave."""
 
     def start(self) -> Operator:
-        self.metrics = Tally()
         self.own_clock = Wrong(self.clock)
         operator = Operator(
             kube=self.kube,
             providers=(self.cloud,),
             clock=self.own_clock,
             settings=self.settings,
-            log=Silence(),
+            log=self.log,
             metrics=self.metrics,
         )
         self.world.install(operator)
@@ -76,6 +51,10 @@ class Leaving(Stage):
         """What was told about objects of a kind, by that reason."""
         found = [event for event in self.all(kinds.EVENT) if event["reason"] == reason]
         return [event["message"] for event in found if event["involvedObject"]["kind"] == kind.kind]
+
+    def counted(self, metric: Metric, **labels: str) -> int:
+        """How much was added to a counter with these labels."""
+        return int(sum(amount for amount, each in self.metrics.told(metric) if each == labels))
 
     def asked(self) -> list[tuple[float, str, str]]:
         """From now on: when which app's pod is asked for, and how that is answered."""

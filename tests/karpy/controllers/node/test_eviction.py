@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from karpy.clock import format_time, parse_time
+from karpy.metrics import PODS_DRAINED, PODS_EVICTION_REQUESTS
 from karpy.objects import kinds
 from tests.karpy.controllers.node.leaving import GRACE, STOPS_LATE, WISH, Leaving, budget, waits_only, wishing
 from tests.karpy.controllers.stage import apps, pool, refusal
@@ -20,8 +21,8 @@ def test_an_evicted_pod_is_told_why() -> None:
     stage.take(stage.grown(apps("a", 1)))
     stage.until(lambda: bool(stage.told("Evicted", kinds.POD)))
     assert stage.told("Evicted", kinds.POD) == ["Evicted pod: Forceful Termination"]
-    assert stage.metrics.total("karpenter_pods_eviction_requests_total", code="200") == 1
-    assert stage.metrics.total("karpenter_pods_drained_total", reason="Forceful Termination") == 1
+    assert stage.counted(PODS_EVICTION_REQUESTS, code="200") == 1
+    assert stage.counted(PODS_DRAINED, reason="Forceful Termination") == 1
 
 
 @pytest.mark.core("CORE-701")
@@ -39,7 +40,7 @@ def test_a_pod_that_is_gone_already_is_no_news(code: int) -> None:
     stage.until_gone(name)
     assert not stage.told("Evicted", kinds.POD)
     assert waits_only(stage.told("FailedDraining", kinds.NODE))
-    assert stage.metrics.total("karpenter_pods_eviction_requests_total", code=str(code)) == 1
+    assert stage.counted(PODS_EVICTION_REQUESTS, code=str(code)) == 1
 
 
 @pytest.mark.core("CORE-691", "CORE-701")
@@ -54,7 +55,7 @@ def test_what_a_budget_says_is_told_on_the_node() -> None:
     told = stage.told("FailedDraining", kinds.NODE)
     assert "Failed to drain node, 1 pods are waiting to be evicted" in told
     assert f"Failed to drain node, evicting pod violates a PDB (Pod=default/{pod['metadata']['name']})" in told
-    assert stage.metrics.total("karpenter_pods_eviction_requests_total", code="429") == 2
+    assert stage.counted(PODS_EVICTION_REQUESTS, code="429") == 2
 
 
 @pytest.mark.core("CORE-701")
@@ -68,7 +69,7 @@ def test_several_budgets_are_told_on_the_node() -> None:
     pod = stage.pod("a")
     text = f"Failed to drain node, eviction does not support multiple PDBs (Pod=default/{pod['metadata']['name']})"
     assert text in stage.told("FailedDraining", kinds.NODE)
-    assert stage.metrics.total("karpenter_pods_eviction_requests_total", code="500") == 2
+    assert stage.counted(PODS_EVICTION_REQUESTS, code="500") == 2
 
 
 @pytest.mark.core("CORE-695")

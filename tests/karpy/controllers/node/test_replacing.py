@@ -68,6 +68,16 @@ def test_a_budget_and_new_room_together_keep_an_app_up(settings: Settings | None
     assert least == 3
 
 
+def test_an_expired_node_is_replaced_first_too() -> None:
+    stage = Leaving(pool(expireAfter="5m"), settings=FIRST)
+    name = stage.grown(apps("a", 4, "900m"))
+    stage.world.apply([budget("b", "a", maxUnavailable=1)])
+    calls = stage.asked()
+    stage.until(lambda: "deletionTimestamp" in stage.api.get(kinds.NODE_CLAIM, name)["metadata"])
+    least, _ = least_while(stage, "a", name)
+    assert (least, len(calls) >= 4) == (3, True)
+
+
 def missing_s(settings: Settings | None) -> float:
     """For how long pods are missing while their node is deleted."""
     stage = Leaving(settings=settings)

@@ -9,6 +9,7 @@ import pytest
 from karpy import labels
 from karpy.clock import parse_time
 from karpy.errors import NodeClaimNotFound
+from karpy.metrics import NODES_DRAINED, NODES_LIFETIME_DURATION, NODES_TERMINATED, NODES_TERMINATION_DURATION
 from karpy.objects import kinds
 from tests.karpy.controllers.node.leaving import GRACE, STOPS_LATE, WISH, Leaving, budget, wishing
 from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool, refusal, taint_keys
@@ -323,10 +324,10 @@ def test_what_became_of_a_node_is_measured() -> None:
     created, start = parse_time(node["metadata"]["creationTimestamp"]), stage.take(name)
     stage.until(lambda: name not in stage.names(kinds.NODE))
     zone = node["metadata"]["labels"][labels.ZONE]
-    assert stage.metrics.total("karpenter_nodes_drained_total", nodepool="default") == 1
-    assert stage.metrics.total("karpenter_nodes_terminated_total", nodepool="default", zone=zone) == 1
-    (took,) = stage.metrics.observed["karpenter_nodes_termination_duration_seconds"]
-    (lived,) = stage.metrics.observed["karpenter_nodes_lifetime_duration_seconds"]
+    assert stage.counted(NODES_DRAINED, nodepool="default") == 1
+    assert stage.counted(NODES_TERMINATED, nodepool="default", zone=zone) == 1
+    ((took, _),) = stage.metrics.told(NODES_TERMINATION_DURATION)
+    ((lived, _),) = stage.metrics.told(NODES_LIFETIME_DURATION)
     assert took == pytest.approx(stage.clock.now() - start, abs=1)
     assert lived == pytest.approx(stage.clock.now() - created, abs=1)
 

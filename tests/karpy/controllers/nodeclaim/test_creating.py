@@ -26,6 +26,6 @@ def test_a_line_in_the_log_names_pool_and_claim_and_what_it_may_become() -> None
     stage = Stage()
     name = stage.grown(apps("a", 1))
     (line,) = stage.log.said("created nodeclaim")
-    assert (line["NodePool"], line["NodeClaim"]) == ({"name": "default"}, {"name": name})
+    assert (line["NodePool"], line["NodeClaim"]) == ("default", name)
     assert line["requests"]["cpu"] == "1"
-    assert "other(s)" in line["instance-types"]
+    assert "other(s)" in line["instance_types"]

@@ -99,7 +99,7 @@ def test_pods_that_fit_nowhere_are_told_why() -> None:
     stage = Stage()
     stage.world.apply([bare_pod("p", cpu="1000")])
     stage.run(60)
-    told = [event for event in stage.all(kinds.EVENT) if of_us(event)]
+    told = [event for event in stage.all(kinds.EVENT) if of_us(event) and event["involvedObject"]["kind"] == "Pod"]
     assert [event["reason"] for event in told] == ["FailedScheduling"]
     assert stage.claims == []
 
@@ -112,7 +112,8 @@ def test_pods_that_stay_off_our_machines_are_told_nothing(label: str) -> None:
     stage.world.apply([bare_pod("p", affinity={"nodeAffinity": required})])
     stage.run(60)
     assert stage.claims == []
-    assert not any(of_us(event) for event in stage.all(kinds.EVENT))
+    about_pods = [event for event in stage.all(kinds.EVENT) if event["involvedObject"]["kind"] == "Pod"]
+    assert not any(of_us(event) for event in about_pods)
 
 
 def test_pods_that_claim_devices_are_told_so_and_the_others_get_their_node() -> None:

@@ -164,6 +164,14 @@ def test_a_pool_that_is_not_ready_is_named_with_its_message() -> None:
     assert nearest(found) == ['nodepool "default" ready again']
 
 
+def test_a_pool_that_rests_is_named_with_its_message() -> None:
+    pool = make_nodepool()
+    pool["status"] = {"conditions": [{"type": "Resting", "status": "True", "message": "3 in a row failed"}]}
+    found = explained(pool, make_pod())
+    assert conflict(found) == ['nodepool "default": it rests: 3 in a row failed']
+    assert nearest(found) == ['nodepool "default" ready again']
+
+
 def test_min_values_that_cannot_be_met_are_told_with_what_can() -> None:
     many = [selector(labels.INSTANCE_TYPE, "In", "c1", "c2", "c4", min_values=4)]
     found = explained(make_nodepool(requirements=many), make_pod())

@@ -1,0 +1,47 @@
+"""What pools may have, have, cost, and may lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from karpy.cloud.instancetype import Catalog
+from karpy.controllers.metrics.nodes import amount_readings
+from karpy.disruption.budgets import allowed_disruptions, disrupting
+from karpy.disruption.candidates import price_of
+from karpy.disruption.command import Reason
+from karpy.gauges import (
+    NODEPOOLS_ALLOWED_DISRUPTIONS,
+    NODEPOOLS_CONSUMING_BUDGETS,
+    NODEPOOLS_COST,
+    NODEPOOLS_LIMIT,
+    NODEPOOLS_USAGE,
+)
+from karpy.metrics import Reading
+from karpy.objects.nodepool import NodePool
+from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
+from karpy.state.snapshot import NodeView, Snapshot
+
+__all__ = ["read_pools"]
+
+_ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
+
+
+def read_pools(snapshot: Snapshot, catalog: Catalog) -> Iterator[Reading]:
+    """The gauges of every pool that can be read. What has no known price costs nothing here."""
+    members: dict[str, list[NodeView]] = {}
+    for view in snapshot.nodes:
+        members.setdefault(view.pool, []).append(view)
+    for pool in snapshot.pools:
+        yield from _read_pool(pool, members.get(pool.name, ()), snapshot, catalog)
+
+
+def _read_pool(pool: NodePool, views: Sequence[NodeView], snapshot: Snapshot, catalog: Catalog) -> Iterator[Reading]:
+    own = {"nodepool": pool.name}
+    yield from amount_readings(NODEPOOLS_LIMIT, pool.limits or {}, own)
+    held = _ALWAYS_COUNTED + total(view.capacity for view in views if not view.is_leaving)
+    yield from amount_readings(NODEPOOLS_USAGE, held, own)
+    yield Reading(NODEPOOLS_COST, sum(price_of(view, catalog) for view in views if view.is_managed), own)
+    for reason in Reason:
+        why = {**own, "reason": reason.value}
+        yield Reading(NODEPOOLS_ALLOWED_DISRUPTIONS, allowed_disruptions(snapshot, pool, reason), why)
+        yield Reading(NODEPOOLS_CONSUMING_BUDGETS, disrupting(views), why)
