@@ -21,7 +21,12 @@ _REASONS = (
     ("`Launched`", "Unknown", "`LaunchFailed`, or the cloud's own", "the cloud refused; it is asked again"),
     ("`Registered`", "Unknown", "`NodeNotFound`", "no node carries the provider id"),
     ("`Registered`", "False", "`MultipleNodesFound`", "more than one node does"),
-    ("`Registered`", "Unknown", "`RegistrationHookPending`", "these hooks of the cloud do not let the node pass yet"),
+    (
+        "`Registered`",
+        "Unknown",
+        "`RegistrationHookPending`",
+        "these hooks of the cloud (`WithRegistrationHooks`) do not let the node pass yet",
+    ),
     ("`Initialized`", "Unknown", "`NodeNotReady`", "the kubelet does not say that the node is ready"),
     ("`Initialized`", "Unknown", "`StartupTaintsExist`", "a start-up taint of the pool is still there"),
     ("`Initialized`", "Unknown", "`KnownEphemeralTaintsExist`", "a taint is there that Kubernetes will take off"),

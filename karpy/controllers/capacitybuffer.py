@@ -11,10 +11,9 @@ import msgspec
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.shared import Shared, conditions_patch
 from karpy.errors import KubeError
-from karpy.lifecycle.conditions import transitions
 from karpy.objects.capacitybuffer import ACTIVE_CAPACITY, SCALABLE_KINDS
 from karpy.objects.kinds import CAPACITY_BUFFER, POD_TEMPLATE
-from karpy.objects.meta import Condition, find_condition, readable_conditions, set_condition
+from karpy.objects.meta import Condition, readable_conditions, set_condition
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.scheduling.plan import BufferOutcome, Plan
@@ -121,9 +120,6 @@ def _write(shared: Shared, view: BufferView, new: Iterable[Condition], fields: M
         return
     patch = conditions_patch(meta.resource_version, conditions, **fields)
     shared.kube.patch(CAPACITY_BUFFER, meta.name, patch, meta.namespace, subresource="status")
-    for type_, told in transitions(known, conditions):
-        if find_condition(known, type_) is not None:  # what is said for the first time is no change
-            shared.recorder.normal(CAPACITY_BUFFER, meta, type_, told)
 
 
 @attrs.define

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from karpy.objects.meta import Condition, find_condition, set_condition
 
-__all__ = ["AWAITING", "AWAITING_MESSAGE", "is_said", "saying", "transitions", "with_condition", "with_conditions"]
+__all__ = ["AWAITING", "AWAITING_MESSAGE", "is_said", "saying", "with_condition", "with_conditions"]
 
 AWAITING = "AwaitingReconciliation"
 AWAITING_MESSAGE = "object is awaiting reconciliation"
@@ -73,15 +73,3 @@ def _ready(conditions: Sequence[Condition], depends_on: Sequence[str]) -> Condit
     failed = any(statuses[type_] == "False" for type_ in depends_on)
     reason = "UnhealthyDependents" if failed else "ReconcilingDependents"
     return Condition("Ready", "False" if failed else "Unknown", reason, ", ".join(open_ones))
-
-
-def transitions(before: Sequence[Condition], after: Sequence[Condition]) -> Iterator[tuple[str, str]]:
-    """The types whose status changed, and what is told of each; a condition that was not there was Unknown."""
-    for new in after:
-        old = find_condition(before, new.type)
-        was = old.status if old is not None else "Unknown"
-        if was != new.status:
-            told = (
-                f"Status condition transitioned, Type: {new.type}, Status: {was} -> {new.status}, Reason: {new.reason}"
-            )
-            yield new.type, f"{told}, Message: {new.message}" if new.message else told

@@ -28,7 +28,9 @@ def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
     if least is not None:
         names = attrs.evolve(names, min_values=least.min_values)
     marks = {**_overlay_marks(launch), labels.MIN_VALUES_RELAXED: "true" if launch.min_values_relaxed else "false"}
-    requirements = launch.requirements.without(labels.INSTANCE_TYPE) & Requirements((names,))
+    # Beside the types, as what they could be had when the machine was planned.
+    bought_as = [Requirement.in_(labels.CAPACITY_TYPE, *launch.capacity_types)] if launch.capacity_types else []
+    requirements = launch.requirements.without(labels.INSTANCE_TYPE) & Requirements((names, *bought_as))
     return _claim(
         launch.pool, _materialized(launch.pool, launch.requirements, spec), marks, requirements, launch.requests
     )

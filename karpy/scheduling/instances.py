@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
+from karpy import labels
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Price, allocatable_groups
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.requirements import NEGATIVE, Requirement, Requirements
@@ -137,8 +138,11 @@ class TypeColumns:
 
     def _choose(self, wanted: Requirements) -> OfferingChoice:
         best: dict[int, Price] = {}
+        sold_as: dict[str, int] = {}
         for held, prices in self._offerings.items():
             if held.intersects(wanted) is None:
+                for capacity_type in held[labels.CAPACITY_TYPE].values:
+                    sold_as[capacity_type] = sold_as.get(capacity_type, 0) | sum(1 << bit for bit, _ in prices)
                 for bit, price in prices:
                     if price < best.get(bit, math.inf) or bit not in best:
                         best[bit] = price
@@ -147,7 +151,7 @@ class TypeColumns:
             if held.intersects(wanted) is None:
                 overlaid |= having
         ranked = sorted((price, self.types[bit].name, bit) for bit, price in best.items())
-        return OfferingChoice(tuple((self._priced(entry, overlaid), 1 << entry[2]) for entry in ranked))
+        return OfferingChoice(tuple((self._priced(entry, overlaid), 1 << entry[2]) for entry in ranked), sold_as)
 
     def _priced(self, entry: tuple[Price, str, int], overlaid: int) -> PricedType:
         """The type of a bit at a price. Choices mostly agree on prices, so they share what is made here."""

@@ -36,6 +36,7 @@ def to_launch(claim: PlannedClaim, max_types: int) -> Launch | None:
         min_values_relaxed=lacking,
         requests=Resources(claim.amounts) + template.least_overhead(claim.mask),
         instance_types=priced,
+        capacity_types=choice.capacity_types(claim.mask),
         pods=tuple(pod.key for pod in claim.pods),
         pod_uids=tuple(pod.metadata.uid for pod in claim.pods),
         considered=found.count(found.all),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
@@ -52,13 +52,14 @@ class OfferingChoice:
     """The offerings that some requirements allow: the types that have one, and these by their cheapest, ties by name.
 
     Each entry of ``by_price`` is the type with that price, and the type's bit as a mask. A type with several bits is there once
-    for each of them.
+    for each of them. ``sold_as``: by capacity type the types that can be bought as that.
     """
 
-    __slots__ = ("_order", "by_price", "mask")
+    __slots__ = ("_order", "_sold_as", "by_price", "mask")
 
-    def __init__(self, by_price: tuple[tuple[PricedType, int], ...]) -> None:
+    def __init__(self, by_price: tuple[tuple[PricedType, int], ...], sold_as: Mapping[str, int]) -> None:
         self.by_price = by_price
+        self._sold_as = sold_as
         self.mask = sum(bit for _, bit in by_price)
         self._order: PriceOrder | None = None
 
@@ -67,6 +68,10 @@ class OfferingChoice:
         if self._order is None:
             self._order = PriceOrder(self.by_price)
         return self._order
+
+    def capacity_types(self, mask: int) -> tuple[str, ...]:
+        """As what the types of ``mask`` can be bought."""
+        return tuple(sorted(capacity_type for capacity_type, types in self._sold_as.items() if types & mask))
 
 
 class PriceOrder:

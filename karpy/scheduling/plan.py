@@ -55,6 +55,8 @@ class Launch:
     """``minValues`` could not be met and was lowered to what there is (policy BestEffort)."""
     headroom: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
     """Virtual pods that the machine has room for beside its pods: their uids, by the key of their CapacityBuffer."""
+    capacity_types: tuple[str, ...] = ()
+    """As what it can be bought now."""
 
     @property
     def price(self) -> Price:

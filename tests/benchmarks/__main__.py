@@ -14,6 +14,8 @@ import serving
 import snapshots
 import solving
 import starting
+import states
+import terminations
 import worlds
 from measure import render, write
 
@@ -22,10 +24,12 @@ MODULES = {
     "solving": solving,
     "optimum": optimum,
     "snapshots": snapshots,
+    "states": states,
     "serving": serving,
     "worlds": worlds,
     "lifecycles": lifecycles,
     "largeworld": largeworld,
+    "terminations": terminations,
     "memory": memory,
 }
 

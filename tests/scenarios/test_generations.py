@@ -54,6 +54,14 @@ class Cluster:
     def running(self) -> int:
         return sum(1 for pod in self.items(kinds.POD) if pod["status"].get("phase") == "Running")
 
+    def drifted(self) -> list[str | None]:
+        """Why each claim has drifted, if it has."""
+        found = [
+            {each["type"]: each["reason"] for each in claim["status"]["conditions"]}
+            for claim in self.items(kinds.NODE_CLAIM)
+        ]
+        return [reasons.get("Drifted") for reasons in found]
+
     def label(self, key: str) -> set[str]:
         return {node["metadata"]["labels"].get(key, "") for node in self.items(kinds.NODE)}
 
@@ -185,3 +193,24 @@ def test_a_pod_that_fits_nothing_is_told_what_stands_in_its_way(shared: Path) ->
         if event["reason"] == "FailedScheduling" and event["involvedObject"]["name"] == "giant"
     ]
     assert any("request of 1k cpu" in message and "instance types" in message for message in told), told
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "changed"),
+    [
+        ("eks", kinds.PROVISIONER, {"labels": {"team": "a"}}),
+        ("eks-v0.5.3", kinds.PROVISIONER, {"labels": {"team": "a"}}),
+        ("aks", kinds.NODE_POOL, {"template": {"metadata": {"labels": {"team": "a"}}}}),
+    ],
+)
+def test_machines_of_every_generation_drift_when_their_template_changes_and_not_before(
+    name: str, kind: Kind, changed: Mapping[str, Any]
+) -> None:
+    cluster = Cluster(scenario(name))
+    cluster.scale(5)
+    cluster.world.run(2 * 3600)
+    assert set(cluster.drifted()) == {None}
+    (pool,) = cluster.items(kind)
+    cluster.world.api.patch(kind, pool["metadata"]["name"], {"spec": changed})
+    cluster.world.run(1)
+    assert set(cluster.drifted()) == {"NodePoolDrifted"}

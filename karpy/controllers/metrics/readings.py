@@ -70,6 +70,7 @@ def _watches(shared: Shared) -> tuple[ConditionWatch, ...]:
         ConditionWatch(
             shared, NODE_POOL, in_general=True, from_the_start=(*POOL_CONDITIONS, REGISTRATION_HEALTHY, READY)
         ),
+        ConditionWatch(shared, PROVISIONER, from_the_start=(*POOL_CONDITIONS, REGISTRATION_HEALTHY, READY)),
         *((ConditionWatch(shared, CAPACITY_BUFFER, in_general=True),) if shared.settings.capacity_buffer else ()),
         *(ConditionWatch(shared, kind, in_general=True) for kind in classes),
     )

@@ -130,13 +130,14 @@ class DisruptionConditions:
         if conditions == claim.conditions:
             return
         self._shared.patch_claim_status(claim, conditions)
+        about = {"Node": {"name": claim.node_name}} if claim.node_name else {}
         for type_, condition in wanted.items():
             was_there = claim.condition(type_) is not None
             if condition is not None and not was_there:
                 reason = {"reason": condition.reason} if type_ == DRIFTED else {}
-                self._shared.log.debug(f"marking {type_.lower()}", **reason)
+                self._shared.log.debug(f"marking {type_.lower()}", **about, **reason)
             elif condition is None and was_there:
-                self._shared.log.debug(f"removing {type_.lower()} status condition")
+                self._shared.log.debug(f"removing {type_.lower()} status condition", **about)
 
     def _look(self, claim: NodeClaim, pool: NodePool, provider: CloudProvider, now: float) -> _Look:
         node_class = self._shared.state.node_class(claim.node_class)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from karpy.cloud.instancetype import InstanceType, Offering, Price, as_bought
 from karpy.cloud.model import CloudModel
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.requirements import Requirements
 from karpy.sim.machines import Machine
 from karpy.sim.region.terse import Span
 from karpy.sim.region.timing import Timing
@@ -59,7 +60,11 @@ class Assembly:
             claim=claim.name,
             instance_type=instance_type,
             offering=offering,
-            labels={**choice.requirements.labels(), **offering.requirements.labels()},
+            labels={
+                **_settled(choice.requirements, claim.requirements),
+                **choice.requirements.labels(),
+                **offering.requirements.labels(),
+            },
             taints=merge_taints(merge_taints(claim.taints, claim.startup_taints), (UNREGISTERED,)),
             price=price,
             created=now,
@@ -78,6 +83,12 @@ class Assembly:
     def _lag_s(self, serial: int) -> float:
         least, most = self._read_lag_s
         return round(random.Random(f"lag/{self._seed}/{serial}").uniform(least, most), 3) if most else 0.0
+
+
+def _settled(offered: Requirements, wanted: Requirements) -> dict[str, str]:
+    """Of what a type can be in several ways, such as shared or dedicated, a machine is in one: of those that the claim asks for."""
+    both = {key: offered[key] & requirement for key, requirement in wanted.items() if key in offered}
+    return {key: min(either.values) for key, either in both.items() if either.values and not either.complement}
 
 
 def _late(instance_type: InstanceType, troubles: Mapping[TroubleKind, float]) -> dict[str, float]:

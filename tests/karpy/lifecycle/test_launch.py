@@ -227,3 +227,27 @@ def test_a_claim_says_that_overlays_had_a_say_in_what_is_on_offer() -> None:
         "team": "a",
         "karpenter.sh/capacity-overlay-applied": "true",
     }
+
+
+ONE_SPOT_ZONE = [Offering("zone-a", labels.ON_DEMAND, 1.0), Offering("zone-b", labels.SPOT, 0.5)]
+SOLD_OUT = [Offering("zone-a", labels.ON_DEMAND, 1.0), Offering("zone-b", labels.SPOT, 0.5, available=False)]
+
+
+@pytest.mark.parametrize(
+    ("offerings", "wanted", "bought_as"),
+    [
+        (ONE_SPOT_ZONE, {}, ["on-demand", "spot"]),
+        (ONE_SPOT_ZONE, {labels.ZONE: "zone-b"}, ["spot"]),
+        (ONE_SPOT_ZONE, {labels.CAPACITY_TYPE: "on-demand"}, ["on-demand"]),
+        (SOLD_OUT, {}, ["on-demand"]),
+    ],
+)
+def test_a_claim_says_as_what_its_types_could_be_had(
+    offerings: list[Offering], wanted: dict[str, str], bought_as: list[str]
+) -> None:
+    types = [make_instance_type("small", cpu="4", offerings=offerings)]
+    pod = make_pod(requests={"cpu": "1"}, spec={"nodeSelector": wanted})
+    (found,) = plan_of(make_nodepool(), pod, types=types).launches
+    requirements = new_claim(found, CORE_LABELS)["spec"]["requirements"]
+    (told,) = (each for each in requirements if each["key"] == labels.CAPACITY_TYPE)
+    assert (told["operator"], told["values"]) == ("In", bought_as)

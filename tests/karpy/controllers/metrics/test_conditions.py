@@ -93,6 +93,11 @@ def test_changes_are_told_on_the_object_itself(stage: Stage) -> None:
         assert told(stage, "NodeClaim", name).count(text) == 1
 
 
+def test_a_condition_that_not_every_object_will_have_is_no_change_when_it_comes(stage: Stage) -> None:
+    name = stage.grown()
+    assert not [text for text in told(stage, "NodeClaim", name) if "ConsistentStateFound" in text]
+
+
 def test_a_kubelet_that_falls_ill_is_told_on_the_node(stage: Stage) -> None:
     stage.grown()
     (node,) = stage.nodes
@@ -122,8 +127,9 @@ def test_the_end_of_an_object_is_told_with_its_name(stage: Stage) -> None:
 
 
 def test_after_a_restart_nothing_that_stood_before_is_told_again(stage: Stage) -> None:
-    name = stage.grown()
-    before = told(stage, "NodeClaim", name)
+    objects = (("NodeClaim", stage.grown()), ("NodePool", "default"))
+    before = {each: len(told(stage, *each)) for each in objects}
     stage.operator = stage.start()
     stage.run(5)
-    assert [text for text in told(stage, "NodeClaim", name)[len(before) :] if "transitioned" in text] == []
+    for each in objects:
+        assert [text for text in told(stage, *each)[before[each] :] if "transitioned" in text] == []

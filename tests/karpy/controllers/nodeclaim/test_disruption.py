@@ -9,15 +9,29 @@ import pytest
 
 from karpy import labels
 from karpy.clock import parse_time
-from karpy.cloud.instancetype import InstanceTypes
+from karpy.cloud.instancetype import InstanceType, InstanceTypes
+from karpy.cloud.model import CloudModel, load_models
 from karpy.errors import NodeClaimNotFound, ProviderError
+from karpy.labels import CORE_LABELS
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
-from karpy.sim.generic import FAMILY, NODE_CLASS, VCPU
+from karpy.operator import Operator
+from karpy.sim.generic import NODE_CLASS, GenericModel
+from karpy.sim.world import World
 from karpy.testing import selector
-from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool
+from tests.karpy.controllers.stage import Silence, Stage, apps, conditions, intercept, pool
 
 HOUR = 3_600.0
+TAGGED = [{"tags": {"team": "a"}}]
+SPECS = {
+    "aws": {
+        "role": "node",
+        "amiSelectorTerms": [{"alias": "al2023@latest"}],
+        "subnetSelectorTerms": TAGGED,
+        "securityGroupSelectorTerms": TAGGED,
+    }
+}
+"""What a node class has to say, by cloud."""
 
 
 def settled(after: str = "30s", **spec: Any) -> tuple[Stage, str]:
@@ -126,22 +140,34 @@ def test_a_weight_or_a_limit_drifts_nothing() -> None:
     assert drift(stage, name) is None
 
 
-def test_a_machine_meets_whatever_its_pool_may_require() -> None:
+@pytest.mark.parametrize("model", [GenericModel(), *load_models()], ids=lambda model: model.name)
+def test_a_machine_meets_whatever_its_pool_may_require(model: CloudModel) -> None:
     """Otherwise it would be replaced for ever by others that do not either."""
-    keys = (
-        labels.ZONE,
-        labels.REGION,
-        labels.INSTANCE_TYPE,
-        labels.ARCH,
-        labels.OS,
-        labels.CAPACITY_TYPE,
-        FAMILY,
-        VCPU,
-    )
-    asked_for = [selector(key, "Exists") for key in (*keys, "acme.com/team")]
-    stage, name = settled("Never", requirements=[*asked_for, selector("acme.com/size", "Gt", "3")])
-    stage.run(HOUR)
-    assert drift(stage, name) is None
+    types = model.instance_types()
+    most = max(types, key=lambda each: len(said_by(each, model)))
+    kind = next(kind for kind in model.node_classes if kind != kinds.PROVISIONER)
+    ref = {"group": kind.group, "kind": kind.kind, "name": "default"}
+    asked_for = [selector(key, "Exists") for key in (*said_by(most, model), "acme.com/team")]
+    world = World(0, [model])
+    world.install(Operator(kube=world.api, providers=(world.cloud,), clock=world.clock, log=Silence()))
+    demanding = pool(nodeClassRef=ref, requirements=[*asked_for, selector("acme.com/size", "Gt", "3")])
+    node_class = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": {"name": "default"},
+        "spec": SPECS.get(model.name, {}),
+    }
+    world.apply([node_class, aged(demanding, "Never"), apps("a", 1)])
+    world.run(HOUR)
+    (claim,) = world.api.list(kinds.NODE_CLAIM).items
+    assert conditions(claim)["Initialized"] == "True"
+    assert "Drifted" not in conditions(claim)
+
+
+def said_by(instance_type: InstanceType, model: CloudModel) -> list[str]:
+    """The well-known labels of which the type says what they may be."""
+    known = {key: instance_type.requirements.get(key) for key in (CORE_LABELS | model.labels).well_known}
+    return sorted(key for key, found in known.items() if found is not None and found.values and not found.complement)
 
 
 @pytest.mark.core("CORE-678")

@@ -11,9 +11,10 @@ import pytest
 from karpy.errors import CreateFailed, InsufficientCapacity, NodeClassNotReady, ProviderError
 from karpy.metrics import NODECLAIMS_DISRUPTED
 from karpy.objects import kinds
+from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.generic import NODE_CLASS as SIM_NODE_CLASS
-from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool
+from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool, refusal, writes_condition
 
 Json = dict[str, Any]
 
@@ -274,3 +275,30 @@ def test_a_claim_that_was_made_anew_under_its_name_during_the_launch_takes_over_
     assert swapped == ["good"]
     assert stage.cloud.launches == 1
     assert conditions(stage.api.get(kinds.NODE_CLAIM, "good"))["Ready"] == "True"
+
+
+@pytest.mark.parametrize("written", ["labels", "conditions"])
+def test_a_launch_that_could_not_be_written_down_is_found_again_after_a_restart(written: str) -> None:
+    """The cloud launches once for each claim, whoever asks, and how often."""
+    stage = Stage()
+    down: list[bool] = [True]
+
+    def patch(real: Callable[..., Any], kind: Kind, name: str, body: Any, *rest: Any, **more: Any) -> Any:
+        labelled = kind == kinds.NODE_CLAIM and LABEL_OF_TYPE in body.get("metadata", {}).get("labels", {})
+        if down and (labelled if written == "labels" else writes_condition(kind, body, "Launched")):
+            raise refusal(500)
+        return real(kind, name, body, *rest, **more)
+
+    stage.kube.through("patch", patch)
+    stage.world.apply([by_hand("good")])
+    stage.run(30)
+    assert stage.cloud.launches == 1
+    assert conditions(stage.api.get(kinds.NODE_CLAIM, "good")).get("Launched") != "True"
+    down.clear()
+    stage.start()
+    stage.run(90)
+    assert conditions(stage.api.get(kinds.NODE_CLAIM, "good"))["Ready"] == "True"
+    assert stage.cloud.launches == len(stage.cloud.machines) == 1
+
+
+LABEL_OF_TYPE = "node.kubernetes.io/instance-type"
