@@ -141,7 +141,9 @@ class Provisioner:
         ):
             self._telling.sells_nothing(pool, for_min_values=for_min_values)
         began = self._planned_at = shared.clock.now()
-        plan = plan_as_set(shared.settings, snapshot, catalog)
+        with shared.passes.of(self.name, len(snapshot.to_place)):
+            plan = plan_as_set(shared.settings, snapshot, catalog)
+        shared.passes.ended(self.name, plan)
         shared.on_decision(shared.clock.now(), plan)
         self._telling.planned(plan, snapshot, shared.clock.now() - began)
         pods = {pod.key: pod for pod in snapshot.to_place}
@@ -168,7 +170,9 @@ class Provisioner:
             return wait if shared.settings.progressive_launch else left
         self._batching.look_early(now)
         snapshot, catalog = with_catalog(taken, shared.clouds, shared.settings)
-        plan = self._certain(solve_as_set(shared.settings, snapshot, catalog), snapshot, catalog)
+        with shared.passes.of(self.name, len(snapshot.to_place)):
+            found = solve_as_set(shared.settings, snapshot, catalog)
+        plan = self._certain(found, snapshot, catalog)
         if plan.launches:
             shared.on_decision(now, plan)
             self._telling.computed(plan.launches)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+from karpy.controllers.metrics.passes import IGNORED
 from karpy.controllers.shared import Shared
 from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta
@@ -24,7 +25,6 @@ _POOL_AGAIN_S = 60.0
 _SHOWN_PODS, _WARNED_PODS = 5, 10
 _REMEMBERED = 10_000
 _SOFT = "ScheduleAnyway"
-_IGNORED = frozenset((RefusalKind.INVALID, RefusalKind.VOLUME, RefusalKind.RESOURCE_CLAIM))
 
 
 class Telling:
@@ -116,7 +116,7 @@ class Telling:
         for key in part.pods:
             about = pods[key].metadata
             if self._may_say("refused", (about.uid, part.reason), _REFUSED_AGAIN_S):
-                if part.kind in _IGNORED:
+                if part.kind in IGNORED:
                     log.debug("ignoring pod", Pod=name_of(about), error=part.reason)
                 else:
                     log.error("could not schedule pod", Pod=name_of(about), error=part.reason)
