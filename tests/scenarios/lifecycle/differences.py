@@ -35,6 +35,12 @@ DELIBERATE: Sequence[Listed] = (
         "+ Event NodeClaim …: Normal Finalized…",
     ),
     *_listed(
+        "that repair is blocked is told on all that it is about",
+        "+ Event NodeClaim …: Warning NodeRepairBlocked…",
+        "+ Event NodePool …: Warning NodeRepairBlocked…",
+        only="12",
+    ),
+    *_listed(
         "a claim has the capacity of its machine, and a pool what its machines have; kwok's have what pods asked for",
         "- End: NodePool …: status.resources = …",
         "+ End: NodePool …: status.resources = …",

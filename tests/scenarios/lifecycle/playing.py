@@ -14,6 +14,7 @@ from typing import Any
 
 from karpy.cli.logs import json_logger
 from karpy.clock import format_time
+from karpy.cloud.provider import RepairPolicy
 from karpy.metrics import Metric, Unmeasured
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -52,6 +53,7 @@ class Play:
     def __init__(self, recording: Recording, *, timing: Timing = AT_ONCE, seed: int = 0) -> None:
         self.recording = recording
         self.world = World(seed, (KwokModel(),), timing=timing)
+        self.world.cloud.repair_policies = _REPAIRS
         self.api = self.world.api
         self._settings = _settings(recording)
         self._tape = Tape(recording.tape.scenario)
@@ -245,6 +247,10 @@ def _settings(recording: Recording) -> Settings:
     if header["karpenter"] != "as released":
         times |= _SHORTENED
     return Settings(**times).with_feature_gates(recording.gates)
+
+
+_REPAIRS = tuple(RepairPolicy("Ready", status, 10.0) for status in ("False", "Unknown"))
+"""kwok's, as the recording has them: shortened from ten minutes."""
 
 
 class _TapedLog(io.StringIO):

@@ -315,7 +315,7 @@ def node_vanishes(play: Play) -> None:
     play.patch(f"Node/{node}", {"metadata": {"finalizers": None}})
     play.delete(f"Node/{node}")
     play.world.cloud.vanish(f"kwok://{node}")
-    play.until("the claim to go", lambda: claim not in play.claims())
+    play.until("the claim to go", lambda: claim not in play.claims(), timeout_s=240.0)
     play.world.apply(
         [
             _stray("stray", {"providerID": "kwok://stray"}, {"karpenter.sh/nodepool": "default"}),
