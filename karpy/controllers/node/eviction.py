@@ -161,6 +161,8 @@ class Evictions:
                 raise
             return
         shared.metrics.add(PODS_DRAINED, reason=_FORCEFUL)
+        graces = {"pod.terminationGracePeriodSeconds": own_s, "delete.gracePeriodSeconds": forced.grace_s}
+        shared.log.debug("deleting pod", **graces, **{"nodeclaim.terminationTime": format_time(deadline)})
         shared.recorder.normal(
             POD,
             meta,

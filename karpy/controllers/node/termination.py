@@ -125,10 +125,8 @@ class NodeTermination:
         patch = termination_patch(node)
         if patch is not None:
             shared.kube.patch(NODE, node.name, patch)
-            key, effect = DISRUPTED.key, DISRUPTED.effect
-            shared.log.info(
-                "tainted node", Node=node.name, **{"taint.Key": key, "taint.Value": "", "taint.Effect": effect}
-            )
+            taint = {"taint.Key": DISRUPTED.key, "taint.Value": "", "taint.Effect": DISRUPTED.effect}
+            shared.log.info("tainted node", Node=node.name, NodeClaim=claim.name if claim is not None else "", **taint)
             return DONE  # the watch brings the node back, tainted
         return self._empty(node, claim)
 

@@ -15,6 +15,7 @@ from karpy.errors import NodeClaimNotFound, ProviderError
 from karpy.lifecycle.conditions import saying
 from karpy.lifecycle.disruptable import consolidatable_in
 from karpy.lifecycle.drift import OWN_REASONS, drift_from_catalog, drift_from_pool
+from karpy.objects.duration import format_duration
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.meta import Condition
 from karpy.objects.nodeclaim import CONSOLIDATABLE, DRIFTED, NodeClaim
@@ -121,11 +122,13 @@ class DisruptionConditions:
         look = self._look(claim, pool, provider, now) if claim.is_launched else None
         drifted = None if look is None else look.reason
         wanted[DRIFTED] = Condition(DRIFTED, "True", drifted, drifted) if drifted else None
-        self._write(claim, wanted, now)
+        self._write(claim, wanted, now, _unrest(claim, pool, quiet_in))
         waits = (quiet_in or None, None if look is None else look.at + _DRIFT_EVERY_S - now)
         return Result(min((wait for wait in waits if wait is not None), default=None))
 
-    def _write(self, claim: NodeClaim, wanted: Mapping[str, Condition | None], now: float) -> None:
+    def _write(
+        self, claim: NodeClaim, wanted: Mapping[str, Condition | None], now: float, unrest: Mapping[str, str]
+    ) -> None:
         conditions = saying(claim.conditions, wanted, now=now, generation=claim.metadata.generation)
         if conditions == claim.conditions:
             return
@@ -137,7 +140,8 @@ class DisruptionConditions:
                 reason = {"reason": condition.reason} if type_ == DRIFTED else {}
                 self._shared.log.debug(f"marking {type_.lower()}", **about, **reason)
             elif condition is None and was_there:
-                self._shared.log.debug(f"removing {type_.lower()} status condition", **about)
+                why = unrest if type_ == CONSOLIDATABLE else {}
+                self._shared.log.debug(f"removing {type_.lower()} status condition", **about, **why)
 
     def _look(self, claim: NodeClaim, pool: NodePool, provider: CloudProvider, now: float) -> _Look:
         node_class = self._shared.state.node_class(claim.node_class)
@@ -181,3 +185,15 @@ def _drift_from_class(
     except ProviderError:
         known = claim.condition(DRIFTED)
         return known.reason if known is not None and known.is_true and known.reason not in OWN_REASONS else None
+
+
+def _unrest(claim: NodeClaim, pool: NodePool, quiet_in: float | None) -> dict[str, str]:
+    """Why a machine on which nothing happened is not consolidatable any more, for the log."""
+    if not quiet_in or pool.consolidate_after_s is None:
+        return {}
+    return {
+        "reason": "consolidateAfter window not yet elapsed",
+        "consolidateAfter": format_duration(pool.consolidate_after_s),
+        "lastPodEventTime": claim.last_pod_event or "",
+        "timeSincePodEvent": f"{pool.consolidate_after_s - quiet_in:.3f}s",
+    }

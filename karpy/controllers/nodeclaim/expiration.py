@@ -76,8 +76,7 @@ class Expiration:
 
     def _expire(self, claim: NodeClaim) -> None:
         shared = self._shared
-        node = shared.state.node_of(claim)
-        about = {} if node is None else {"Node": {"name": node.name}}
+        about = {"Node": {"name": claim.node_name}} if claim.node_name else {}
         shared.log.debug("deleting expired nodeclaim", **about)
         end_claim(shared, claim, "expired")
         shared.state.mark_for_deletion((claim.name,))  # known at once, so that the next one counts it

@@ -99,10 +99,9 @@ class GarbageCollection:
         with contextlib.suppress(NodeClaimNotFound):
             if not provider.get(claim.provider_id).is_terminating:
                 return
-        node = self._shared.state.node_of(claim)
         about: dict[str, Any] = {"NodeClaim": {"name": claim.name}, "provider-id": claim.provider_id}
-        if node is not None:
-            about["Node"] = {"name": node.name}
+        if claim.node_name:
+            about["Node"] = {"name": claim.node_name}
         self._shared.log.debug("garbage collecting nodeclaim with no cloudprovider representation", **about)
         end_claim(self._shared, claim, "garbage_collected")
 

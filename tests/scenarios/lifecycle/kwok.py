@@ -110,7 +110,7 @@ def _instance_type(family: str, cpu: int, architecture: str, system: str) -> Ins
 
 
 class Kwok:
-    """The cloud ``cloud``, with kwok's belief that a machine is gone as soon as its Node is being deleted."""
+    """The cloud ``cloud`` as kwok: a machine is gone as soon as its Node is being deleted, or somebody asks for its end."""
 
     def __init__(self, cloud: CloudProvider, kube: KubeClient) -> None:
         self._cloud = cloud
@@ -126,6 +126,11 @@ class Kwok:
             if node["spec"].get("providerID") == provider_id and node["metadata"].get("deletionTimestamp"):
                 raise NodeClaimNotFound(f"node {node['metadata']['name']} is being deleted")
         return found
+
+    def delete(self, provider_id: str) -> None:
+        """Raises: NodeClaimNotFound."""
+        self._cloud.delete(provider_id)
+        raise NodeClaimNotFound(f"{provider_id} is gone")
 
 
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

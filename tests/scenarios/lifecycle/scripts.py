@@ -140,6 +140,7 @@ def expire(play: Play) -> None:
     _settled(play, "ReplicaSet/dnd", "ReplicaSet/slow")
     before = set(play.nodes())
     play.until("other nodes", lambda: before.isdisjoint(play.nodes()))
+    play.until("a claim for the last pod", lambda: len(play.claims()) == 2)
     play.repeat("NodePool/default")
     play.run(4)
 
@@ -159,7 +160,8 @@ def deletes(play: Play) -> None:
     play.delete(f"NodeClaim/{play.claim_of(node)}")
     play.until("the node to go", lambda: node not in play.nodes() and play.all_run())
     play.delete("NodePool/default")
-    play.run(8)
+    play.until("the claims to go", lambda: not play.claims())
+    play.run(1)
 
 
 def never_registers(play: Play) -> None:
