@@ -76,6 +76,7 @@ class Provisioner:
         snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
         if not snapshot.to_place and not snapshot.headroom:
             self._batching.left_s(frozenset(), now)
+            self._telling.nobody_waits()
             return DONE
         self._shared.state.note_waiting(snapshot.pending, now)
         self._measure(snapshot)
