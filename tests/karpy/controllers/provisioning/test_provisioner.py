@@ -231,7 +231,10 @@ def test_machines_of_one_plan_go_out_together() -> None:
 
     world = World(timing=QUICK)
     world.install(Operator(kube=world.api, providers=(world.cloud,), clock=world.clock, log=Notes(), together=together))
-    hosts = {"topologyKey": labels.HOSTNAME, "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}
+    hosts = {
+        "topologyKey": labels.HOSTNAME,
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+    }
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [hosts]}}
     world.apply([NODE_CLASS, pool(), *(bare_pod(f"p{number}", affinity=apart) for number in range(5))])
     world.run(3)
