@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from karpy import labels
 from karpy.errors import InvalidObject
-from karpy.objects.meta import ObjectMeta, Wire, find_condition
+from karpy.objects.meta import ObjectMeta, Wire
 from karpy.objects.podresources import misread, pod_limits, pod_requests
 from karpy.objects.podspec import PodSpec, PodStatus
 from karpy.resources import Resources
@@ -52,8 +52,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
 
     @property
     def is_ready(self) -> bool:
-        ready = find_condition(self.status.conditions, "Ready")
-        return ready is not None and ready.is_true
+        return any(each.type == "Ready" and each.status == "True" for each in self.status.conditions)
 
     @property
     def is_active(self) -> bool:
@@ -87,8 +86,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         """Whether kube-scheduler gave the pod up and a new node could help (core specification 3.1)."""
         if self.spec.node_name or self.status.nominated_node_name or self.is_terminal or self.metadata.is_deleting:
             return False
-        scheduled = find_condition(self.status.conditions, "PodScheduled")
-        if scheduled is None or scheduled.reason != "Unschedulable":
+        if not any(each.type == "PodScheduled" and each.reason == "Unschedulable" for each in self.status.conditions):
             return False
         return not self.is_owned_by_daemon_set and not self.is_static
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from karpy.disruption.command import Reason
 from karpy.objects import kinds
-from karpy.objects.nodeclaim import INITIALIZED
+from karpy.objects.nodeclaim import INITIALIZED, NodeClaim
 from karpy.sim.invariants.facts import Facts, Findings, Move, condition, provider_id_of
 from karpy.sim.processes.trace import Call
 
@@ -16,6 +16,8 @@ LESSONS = 240
 """Each claim that is refused for want of capacity teaches a few offerings that cannot be had: those that were tried."""
 SPARE_MACHINES = 8
 SPARE_MOVES = 3
+_YOUTH = 0.85
+"""The part of its life in which no machine expires."""
 ABANDONED_S = 600.0
 """A move whose replacements have not come by then is given up."""
 
@@ -82,17 +84,23 @@ def _prices_move(facts: Facts) -> bool:
 
 
 def _is_voluntary(facts: Facts, call: Call) -> bool:
-    """Whether a claim is deleted whose machine runs, is not about to be taken away, and whose node is ready."""
+    """Whether a claim is deleted that is not old, whose machine runs and is not about to be taken away, and whose node is ready."""
     if call.kind != kinds.NODE_CLAIM or call.verb != "delete":
         return False
     claim = facts.named(kinds.NODE_CLAIM).get(call.name)
-    if claim is None or "deletionTimestamp" in claim["metadata"]:
+    if claim is None or "deletionTimestamp" in claim["metadata"] or _is_old(NodeClaim.from_dict(claim), facts.now):
         return False
     machine = facts.cloud.machine(provider_id_of(claim))
     node = facts.node_of(provider_id_of(claim))
     if machine is None or node is None or machine.terminating_since is not None or machine.taken_at is not None:
         return False
     return "deletionTimestamp" not in node["metadata"] and condition(node, "Ready") is not None
+
+
+def _is_old(claim: NodeClaim, now: float) -> bool:
+    """Whether it may be its age that it goes for: some go a little before their time, lest they all go together."""
+    life = claim.expire_after_s
+    return life is not None and now >= claim.metadata.created + _YOUTH * life
 
 
 def launches_are_bounded(facts: Facts, call: Call) -> Findings:
