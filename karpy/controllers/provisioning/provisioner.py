@@ -73,7 +73,8 @@ class Provisioner:
         """Wait until the batch is complete, then plan it and act on the plan."""
         if not self._shared.state.is_synced:
             return Result(UNSYNCED_RETRY_S)
-        snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
+        now = self._shared.clock.now()
+        snapshot = self._shared.state.snapshot().at(now)
         if not snapshot.to_place and not snapshot.headroom:
             self._batching.left_s(frozenset(), now)
             self._telling.nobody_waits()
