@@ -51,6 +51,7 @@ class Passes:
         self._clock = clock
         self._numbers = itertools.count(1)
         self._under_way: dict[str, _Pass] = {}
+        self._counted: dict[str, tuple[int, int]] = {}
 
     @contextmanager
     def of(self, controller: str, pods: int) -> Iterator[None]:
@@ -69,8 +70,17 @@ class Passes:
         parts = [part for part in plan.unschedulable if part.kind is not RefusalKind.OPTED_OUT]
         ignored = sum(len(part.pods) for part in parts if part.kind in IGNORED)
         unplaced = sum(len(part.pods) for part in parts) - ignored
-        self._metrics.set(SCHEDULER_IGNORED_PODS, ignored)
-        self._metrics.set(SCHEDULER_UNSCHEDULABLE_PODS, unplaced, controller=controller)
+        self._left_out(controller, ignored, unplaced)
+
+    def nobody_waits(self, controller: str) -> None:
+        """There is nothing to look for a place for."""
+        self._left_out(controller, 0, 0)
+
+    def _left_out(self, controller: str, ignored: int, unplaced: int) -> None:
+        if self._counted.get(controller) != (ignored, unplaced):
+            self._counted[controller] = (ignored, unplaced)
+            self._metrics.set(SCHEDULER_IGNORED_PODS, ignored)
+            self._metrics.set(SCHEDULER_UNSCHEDULABLE_PODS, unplaced, controller=controller)
 
     def readings(self, now: float) -> Iterator[Reading]:
         """The passes that are under way."""
