@@ -21,6 +21,7 @@ from karpy.controllers.disruption import Disruption
 from karpy.controllers.interruption import Interruption
 from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.hydration import NodeHydration
+from karpy.controllers.node.lingering import Lingering
 from karpy.controllers.node.repair import NodeRepair
 from karpy.controllers.node.termination import NodeTermination
 from karpy.controllers.nodeclaim.consistency import Consistency
@@ -44,7 +45,7 @@ from karpy.controllers.turns import InTurn
 from karpy.kube.client import KubeClient
 from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
-from karpy.objects.kinds import NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
+from karpy.objects.kinds import NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.schedulerconfig import read_scheduler_config
 from karpy.scheduling.packing import Packing
 from karpy.settings import Settings
@@ -127,6 +128,8 @@ class Operator:
             GarbageCollection(shared),
             Interruption(shared),
             NodeTermination(shared),
+            Lingering(shared, NODE),
+            Lingering(shared, NODE_CLAIM),
             *((NodeRepair(shared),) if settings.node_repair else ()),
             Disruption(shared),
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),

@@ -62,6 +62,9 @@ class Settings:
     validation_delay_s: float = 15.0
     """A command must still be right so long after it was found."""
     replacement_timeout_s: float = 600.0
+    replace_before_drain: bool = False
+    """Whether a node that is deleted, or expires, is drained only when its pods have a place on nodes that are up, or after
+    `replacement_timeout_s`. A pool's annotation ``karpy.dev/replace-before-drain`` ("true" or "false") decides for its nodes."""
     scheduler_config: str = ""
     """How kube-scheduler spreads pods that name no constraint: the text of its configuration, read when the operator starts."""
     ignore_dra_requests: bool = attrs.field(default=True)

@@ -103,11 +103,11 @@ def _why_not(view: NodeView, snapshot: Snapshot, now: float) -> str | None:
     annotations = view.node.metadata.annotations or {}
     if "true" in (annotations.get(labels.DO_NOT_DISRUPT), annotations.get(labels.DO_NOT_CONSOLIDATE)):
         return f'Disruption is blocked through the "{labels.DO_NOT_DISRUPT}" annotation'
-    return _blocking_pod(view, snapshot)
+    return _blocking_pod(view, snapshot, now)
 
 
-def _blocking_pod(view: NodeView, snapshot: Snapshot) -> str | None:
-    forbidding = view.derived(_forbidding_pod)
+def _blocking_pod(view: NodeView, snapshot: Snapshot, now: float) -> str | None:
+    forbidding = next((pod for pod in view.derived(_pods_with_a_wish) if pod.is_protected(now)), None)
     if forbidding is not None:
         return f'Pod has "{labels.DO_NOT_DISRUPT}" annotation (Pod={forbidding.key})'
     for pod in view.derived(_pods_to_evict) if snapshot.budgets else ():
@@ -117,8 +117,9 @@ def _blocking_pod(view: NodeView, snapshot: Snapshot) -> str | None:
     return None
 
 
-def _forbidding_pod(view: NodeView) -> Pod | None:
-    return next((pod for pod in view.pods if pod.is_active and pod.is_do_not_disrupt), None)
+def _pods_with_a_wish(view: NodeView) -> tuple[Pod, ...]:
+    """Those that do not want to be disturbed, at least for a while."""
+    return tuple(pod for pod in view.pods if pod.is_active and pod.protected_s is not None)
 
 
 def _pods_to_evict(view: NodeView) -> tuple[Pod, ...]:

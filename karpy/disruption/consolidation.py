@@ -37,12 +37,15 @@ def single_node(
 ) -> Command | None:
     """The first node, by what its disruption saves for what it costs, that can go or be replaced."""
     left: dict[str, int] = {}
-    screen = Screen(snapshot, catalog, settings)
+    screen: Screen | None = None
     for candidate in by_savings(filter(may_be_consolidated, found)):
         pool = candidate.pool
         if pool.name not in left:
             left[pool.name] = allowed_disruptions(snapshot, pool, Reason.UNDERUTILIZED)
-        if left[pool.name] > 0 and screen.passes(candidate):
+        if left[pool.name] <= 0:
+            continue
+        screen = screen or Screen(snapshot, catalog, settings)  # dear: not before somebody may go at all
+        if screen.passes(candidate):
             command = consolidate(snapshot, catalog, candidate, settings)
             if command is not None:
                 return command

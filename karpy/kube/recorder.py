@@ -50,15 +50,23 @@ class EventRecorder:
         """How much of the allowance of an object, or of a reason, is spent, and as of when."""
         self.lost = 0
 
-    def normal(self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S) -> None:
-        self._tell("Normal", kind, about, reason, message, repeat_s)
+    def normal(
+        self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S, topic: str = ""
+    ) -> None:
+        """Texts of one ``topic`` (default: each is its own) count as the same."""
+        self._tell("Normal", kind, about, reason, message, repeat_s, topic)
 
-    def warning(self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S) -> None:
-        self._tell("Warning", kind, about, reason, message, repeat_s)
+    def warning(
+        self, kind: Kind, about: ObjectMeta, reason: str, message: str, *, repeat_s: float = _REPEAT_S, topic: str = ""
+    ) -> None:
+        """As `normal`."""
+        self._tell("Warning", kind, about, reason, message, repeat_s, topic)
 
-    def _tell(self, type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, repeat_s: float) -> None:
+    def _tell(
+        self, type_: str, kind: Kind, about: ObjectMeta, reason: str, message: str, repeat_s: float, topic: str
+    ) -> None:
         now = self._clock.now()
-        key = (about.uid or about.key, reason, message)
+        key = (about.uid or about.key, reason, topic or message)
         if self._told.get(key, float("-inf")) + repeat_s > now:
             return
         of_reason = _OF_REASON.get(reason)

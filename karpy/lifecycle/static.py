@@ -48,7 +48,7 @@ def surplus(pool: NodePool, fleet: Fleet, cost: Callable[[NodeView], float]) -> 
 def _rank(view: NodeView, cost: Callable[[NodeView], float]) -> tuple[int, float]:
     if not view.provider_id:
         return 0, 0.0
-    if any(pod.is_active and pod.is_do_not_disrupt for pod in view.pods):
+    if any(pod.is_active and pod.protected_s is not None for pod in view.pods):
         return 3, cost(view)
     return (2, cost(view)) if view.reschedulable_pods else (1, 0.0)
 

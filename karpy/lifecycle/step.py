@@ -8,9 +8,8 @@ from typing import Any
 import attrs
 
 from karpy.objects.node import Node
-from karpy.objects.pod import Pod
 
-__all__ = ["AddFinalizer", "Drain", "GiveUp", "Initialize", "Launch", "Register", "Rest", "Step", "Wait"]
+__all__ = ["AddFinalizer", "GiveUp", "Initialize", "Launch", "Register", "Rest", "Step", "Wait"]
 
 
 @attrs.frozen
@@ -60,18 +59,6 @@ class GiveUp:
 @attrs.frozen
 class Rest:
     """The machine is up: nothing is left to do for it here."""
-
-
-@attrs.frozen
-class Drain:
-    """Pods to evict now, and pods to wait for; the node is drained when both are empty."""
-
-    evict: tuple[Pod, ...] = ()
-    waiting: tuple[Pod, ...] = ()
-
-    @property
-    def is_done(self) -> bool:
-        return not self.evict and not self.waiting
 
 
 Step = AddFinalizer | Launch | Register | Initialize | Wait | GiveUp | Rest

@@ -15,7 +15,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.meta import ObjectMeta, Wire
 from karpy.objects.node import Node
 from karpy.objects.pod import Pod
-from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 
 __all__ = ["Found", "key_of", "read_objects"]
@@ -29,6 +29,7 @@ _DECODED: tuple[tuple[Kind, type[Wire]], ...] = (
     (kinds.PERSISTENT_VOLUME, PersistentVolume),
     (kinds.STORAGE_CLASS, StorageClass),
     (kinds.CSI_NODE, CSINode),
+    (kinds.VOLUME_ATTACHMENT, VolumeAttachment),
 )
 _DECODERS: Mapping[tuple[str, str], msgspec.json.Decoder[Wire]] = {
     (kind.group, kind.kind): msgspec.json.Decoder(type_) for kind, type_ in _DECODED

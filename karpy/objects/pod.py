@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
+from typing import Final
 
 from karpy import labels
+from karpy.clock import parse_time
 from karpy.errors import InvalidObject
-from karpy.objects.meta import ObjectMeta, Wire, find_condition
+from karpy.objects.duration import parse_duration
+from karpy.objects.meta import ObjectMeta, Wire
 from karpy.objects.podresources import misread, pod_limits, pod_requests
 from karpy.objects.podspec import PodSpec, PodStatus
 from karpy.resources import Resources
@@ -15,6 +19,8 @@ from karpy.taints import DISRUPTED, untolerated
 
 __all__ = ["Pod", "PodGroup"]
 
+STUCK_S: Final = 60.0
+"""A pod that is still there so long after its last moment has to be done without."""
 
 PodGroup = tuple[str, frozenset[tuple[str, str]]]
 """A namespace and labels."""
@@ -52,8 +58,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
 
     @property
     def is_ready(self) -> bool:
-        ready = find_condition(self.status.conditions, "Ready")
-        return ready is not None and ready.is_true
+        return any(each.type == "Ready" and each.status == "True" for each in self.status.conditions)
 
     @property
     def is_active(self) -> bool:
@@ -71,13 +76,49 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         """A mirror of a pod that the kubelet read from its own disk."""
         return any(owner.kind == "Node" and owner.api_version == "v1" for owner in self.metadata.owner_references)
 
-    @property
-    def is_do_not_disrupt(self) -> bool:
-        """Whether its own annotation forbids to evict it; the name of the first API generation counts too."""
+    @functools.cached_property
+    def protected_s(self) -> float | None:
+        """For how long after its start its own annotation forbids to evict it: None if not at all, or if the annotation says
+        nothing that could be understood. The name of the first API generation counts too."""
         annotations = self.metadata.annotations or {}
-        return "true" in (annotations.get(labels.DO_NOT_DISRUPT), annotations.get(labels.DO_NOT_EVICT))
+        wish = annotations.get(labels.DO_NOT_DISRUPT)
+        if "true" in (wish, annotations.get(labels.DO_NOT_EVICT)):
+            return math.inf
+        try:
+            seconds = parse_duration(wish) if wish else 0.0
+        except InvalidObject:
+            return None
+        return seconds if seconds > 0 else None
 
     @property
+    def misread_protection(self) -> str:
+        """What its annotation says, where that is neither true nor false nor a duration; else nothing."""
+        wish = (self.metadata.annotations or {}).get(labels.DO_NOT_DISRUPT)
+        return wish if wish and wish != "false" and self.protected_s is None else ""
+
+    @property
+    def protected_until(self) -> float:
+        """When its annotation ceases to forbid its eviction: minus infinity if it does not, infinity if it always does.
+
+        The time of a pod that has not started does not run.
+        """
+        if self.protected_s is None:
+            return -math.inf
+        try:
+            return parse_time(self.status.start_time) + self.protected_s if self.status.start_time else math.inf
+        except InvalidObject:
+            return math.inf
+
+    def is_protected(self, now: float) -> bool:
+        """Whether its own annotation forbids to evict it now."""
+        return self.protected_s is not None and now < self.protected_until
+
+    def is_stuck(self, now: float) -> bool:
+        """Whether it should have ended some time ago: its kubelet does not answer, or a finalizer holds it."""
+        deleted = self.metadata.deleted
+        return deleted is not None and now - deleted > STUCK_S
+
+    @functools.cached_property
     def tolerates_disruption(self) -> bool:
         """Whether it stays on a node that is being disrupted, so that nobody evicts it."""
         return untolerated((DISRUPTED,), self.spec.tolerations) is None
@@ -87,8 +128,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         """Whether kube-scheduler gave the pod up and a new node could help (core specification 3.1)."""
         if self.spec.node_name or self.status.nominated_node_name or self.is_terminal or self.metadata.is_deleting:
             return False
-        scheduled = find_condition(self.status.conditions, "PodScheduled")
-        if scheduled is None or scheduled.reason != "Unschedulable":
+        if not any(each.type == "PodScheduled" and each.reason == "Unschedulable" for each in self.status.conditions):
             return False
         return not self.is_owned_by_daemon_set and not self.is_static
 

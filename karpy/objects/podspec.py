@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from karpy.objects.meta import Condition, Integer, Wire
+from karpy.objects.meta import Integer, Wire
 from karpy.objects.selectors import LabelSelector, SelectorRequirement
 from karpy.taints import Toleration
 
@@ -181,9 +181,17 @@ class ContainerStatus(Wire, frozen=True):
     allocated_resources: dict[str, str | int | float] | None = None
 
 
+class PodCondition(Wire, frozen=True):
+    """Of a pod's conditions no more than this: all pods that do well have the same ones."""
+
+    type: str
+    status: str = ""
+    reason: str | None = None
+
+
 class PodStatus(Wire, frozen=True):
     phase: str = ""
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
     nominated_node_name: str = ""
     start_time: str | None = None
     container_statuses: tuple[ContainerStatus, ...] = ()

@@ -13,7 +13,7 @@ import msgspec
 
 from karpy.objects.meta import OwnerReference, decode
 from karpy.objects.pod import Pod, PodGroup
-from karpy.objects.podspec import ContainerStatus, PodSpec
+from karpy.objects.podspec import ContainerStatus, PodCondition, PodSpec
 from karpy.resources import Resources
 
 __all__ = ["Sharing"]
@@ -50,9 +50,11 @@ class _Table(Generic[T]):
 
 @attrs.frozen(eq=False)
 class _Shape:
-    """What the pods of a template share: the spec without a place, what their containers were granted, and what it comes to."""
+    """What the pods of a template share that are as far: the spec without a place, conditions, what their containers were granted,
+    and what it comes to."""
 
     spec: PodSpec
+    conditions: tuple[PodCondition, ...]
     containers: tuple[ContainerStatus, ...]
     init_containers: tuple[ContainerStatus, ...]
     requests: Resources
@@ -89,10 +91,11 @@ class Sharing:
         spec, meta, status = pod.spec, pod.metadata, pod.status
         try:
             bare = _replace(spec, node_name="", volumes=())
-            key = _encode((bare, status.container_statuses, status.init_container_statuses))
+            granted = (status.container_statuses, status.init_container_statuses)
+            key = _encode((bare, status.conditions, granted))
             known_by = _encode((meta.namespace, meta.labels, meta.annotations, meta.owner_references))
             if pod is not obj:
-                rest = _replace(status, container_statuses=(), init_container_statuses=())
+                rest = _replace(status, conditions=(), container_statuses=(), init_container_statuses=())
                 _encode((meta, spec.node_name, spec.volumes, rest))  # text that is none is found here
         except (OverflowError, UnicodeEncodeError):
             # A number or a text beyond what can be written down stays by itself, unless it cannot even be JSON.
@@ -101,8 +104,7 @@ class Sharing:
             return pod
         shape = self._shapes.get(key)
         if shape is None:
-            shape = _Shape(bare, status.container_statuses, status.init_container_statuses, pod.requests)
-            self._shapes.keep(key, shape)
+            shape = self._shapes.keep(key, _Shape(bare, status.conditions, *granted, pod.requests))
         marks = self._marks.get(known_by) or self._marks.keep(known_by, self._marks_of(pod))
         name = self._names.first
         shared = Pod(
@@ -114,7 +116,12 @@ class Sharing:
                 owner_references=marks.owners,
             ),
             _replace(shape.spec, node_name=name(spec.node_name, spec.node_name), volumes=spec.volumes),
-            _replace(status, container_statuses=shape.containers, init_container_statuses=shape.init_containers),
+            _replace(
+                status,
+                conditions=shape.conditions,
+                container_statuses=shape.containers,
+                init_container_statuses=shape.init_containers,
+            ),
         )
         # Filled in where the properties of these names remember their answers.
         shared.__dict__["requests"] = shape.requests

@@ -11,7 +11,7 @@ from karpy.objects.meta import Integer, ObjectMeta, Wire
 from karpy.objects.podspec import NodeSelector
 from karpy.requirements import Requirement
 
-__all__ = ["CSINode", "PersistentVolume", "PersistentVolumeClaim", "StorageClass"]
+__all__ = ["CSINode", "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "VolumeAttachment"]
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -127,3 +127,21 @@ class CSINode(Wire, frozen=True):
             for driver in self.spec.drivers
             if driver.allocatable is not None and driver.allocatable.count is not None
         }
+
+
+class AttachedSource(Wire, frozen=True):
+    """Either a volume by its name, or one that is described in place and belongs to no claim."""
+
+    persistent_volume_name: str = ""
+
+
+class VolumeAttachmentSpec(Wire, frozen=True):
+    node_name: str = ""
+    source: AttachedSource = AttachedSource()
+
+
+class VolumeAttachment(Wire, frozen=True):
+    """A volume that is attached to a node, or is about to be, or about to be no more."""
+
+    metadata: ObjectMeta
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

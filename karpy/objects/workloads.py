@@ -66,6 +66,8 @@ class PodDisruptionBudgetSpec(Wire, frozen=True):
 
 class PodDisruptionBudgetStatus(Wire, frozen=True):
     disruptions_allowed: Integer = 0
+    desired_healthy: Integer = 0
+    expected_pods: Integer = 0
 
 
 class PodDisruptionBudget(Wire, frozen=True):
@@ -87,8 +89,19 @@ class PodDisruptionBudget(Wire, frozen=True):
 
     def never_lets_go(self, pod: Pod) -> bool:
         """Whether it forbids the pod's eviction however many others are healthy: it allows none to be missing at all."""
-        closed = self.spec.max_unavailable in (0, "0%") or self.spec.min_available == "100%"
-        return closed and not self._gives_up(pod)
+        return bool(self.closed_by) and not self._gives_up(pod)
+
+    @property
+    def closed_by(self) -> str:
+        """What of it makes that none of its pods may ever be missing, as it is written; nothing if some may."""
+        if self.spec.max_unavailable in (0, "0%"):
+            return f"maxUnavailable: {self.spec.max_unavailable}"
+        least, expected = self.spec.min_available, self.status.expected_pods
+        if least == "100%":
+            return f"minAvailable: {least}"
+        if least is not None and 0 < expected <= self.status.desired_healthy:
+            return f"minAvailable: {least}, of {expected} pods"
+        return ""
 
     def _gives_up(self, pod: Pod) -> bool:
         return self.spec.unhealthy_pod_eviction_policy == "AlwaysAllow" and not pod.is_ready

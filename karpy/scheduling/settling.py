@@ -25,7 +25,10 @@ from karpy.scheduling.policy import Policy
 from karpy.scheduling.run import Run
 from karpy.state.snapshot import Nodes, NodeView, Snapshot
 
-__all__ = ["settled"]
+__all__ = ["missing", "settled"]
+
+_ROUNDS = 3
+"""How often machines are added: those that come with the others change who goes where."""
 
 _SURE_SHARE = 0.05
 """What costs no more than such a share of the plan is added when it would be missed if all machines came up at once. Of more, only
@@ -38,11 +41,16 @@ Again = Callable[[Snapshot, Sequence[Pod]], Plan]
 
 def settled(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, solve_again: Again) -> Plan:
     """The plan, with the machines in addition that somebody would find missing."""
-    more = _missing(plan, snapshot, catalog, policy, solve_again)
-    return plan if more is None else _merged(plan, more)
+    found = plan
+    for _ in range(_ROUNDS):
+        more = missing(found, snapshot, catalog, policy, solve_again)
+        if more is None or not more.launches:
+            return found
+        found = _merged(found, more)
+    return found
 
 
-def _missing(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, solve_again: Again) -> Plan | None:
+def missing(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, solve_again: Again) -> Plan | None:
     """What those need who would be left out; None where nobody would."""
     if not plan.launches or any(_is_reserved(launch) for launch in plan.launches):
         return None
@@ -70,11 +78,19 @@ def _missing(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, s
 
 
 def _placed(plan: Plan, snapshot: Snapshot) -> list[Pod]:
-    """The pods that the plan has a place for, as they stand in kube-scheduler's queue: by priority, then by age."""
+    """The pods that the plan has a place for, as they stand in kube-scheduler's queue: by priority, then by age.
+
+    Of those that came in the same second, the one comes first that it gave up first: that was written on them in this order.
+    """
     uids = {uid for launch in plan.launches for uid in launch.pod_uids}
     uids.update(uid for nomination in plan.nominations for uid in nomination.pod_uids)
     found = [pod for pod in snapshot.to_place if pod.metadata.uid in uids]
-    return sorted(found, key=lambda pod: (-(pod.spec.priority or 0), pod.metadata.created))
+    return sorted(found, key=lambda pod: (-(pod.spec.priority or 0), pod.metadata.created, _written(pod)))
+
+
+def _written(pod: Pod) -> int:
+    version = pod.metadata.resource_version
+    return int(version) if version.isascii() and version.isdigit() else 0
 
 
 def _are_alike(pods: Sequence[Pod]) -> bool:

@@ -10,6 +10,7 @@ from karpy.kube.client import KubeClient
 from karpy.sim.cache import ClusterCache
 from karpy.sim.clock import VirtualClock
 from karpy.sim.cloud import SimCloud
+from karpy.sim.housekeeping.attachments import AttachDetach
 from karpy.sim.housekeeping.nodelifecycle import CloudNodes, NodeLifecycle
 from karpy.sim.housekeeping.podremoval import PodGarbage, TaintEviction
 from karpy.sim.kubelets.kubelet import Kubelets
@@ -37,6 +38,7 @@ def populate(
         CloudNodes(kube, cache, lambda provider_id: cloud.machine(provider_id) is not None),
         TaintEviction(kube, clock, cache),
         PodGarbage(kube, clock, cache),
+        AttachDetach(kube, clock, cache),
         *workload_controllers(kube, clock, cache, loads),
         Scheduler(kube, clock, seed),
     )

@@ -18,9 +18,10 @@ from karpy.errors import InvalidObject
 from karpy.objects import kinds
 from karpy.objects.capacitybuffer import ACTIVE_CAPACITY, CapacityBuffer, PodTemplate, Scalable
 from karpy.objects.kinds import Kind
-from karpy.objects.meta import Condition, ObjectMeta, decode, describe
+from karpy.objects.meta import ObjectMeta, decode, describe
 from karpy.objects.pod import Pod
 from karpy.objects.podresources import pod_requests, with_default_requests
+from karpy.objects.podspec import PodCondition
 from karpy.objects.workloads import PodTemplateSpec
 from karpy.resources import Resources
 
@@ -30,7 +31,7 @@ MOST_REPLICAS = 10_000
 """A buffer that asks for more pods than this is held to be a mistake: room for them would be bought at once."""
 
 LOWEST_PRIORITY = -(2**31)
-_WAITS = (Condition("PodScheduled", "False", "Unschedulable"),)
+_WAITS = (PodCondition("PodScheduled", "False", "Unschedulable"),)
 
 RawObject = Mapping[str, Any]
 

@@ -18,10 +18,11 @@ from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay, read_overlay
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.sharing import Sharing
-from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import DaemonSet, Namespace, PodDisruptionBudget
 from karpy.resources import Resources
+from karpy.state.attachments import Attachments
 from karpy.state.bufferbook import BufferBook
 from karpy.state.buffers import BufferView
 from karpy.state.daemonpods import DaemonPods
@@ -59,6 +60,7 @@ class ClusterState:
         kinds.PERSISTENT_VOLUME,
         kinds.STORAGE_CLASS,
         kinds.CSI_NODE,
+        kinds.VOLUME_ATTACHMENT,
         kinds.NODE_OVERLAY,
         *WORKLOAD_KINDS,
     )
@@ -85,6 +87,7 @@ class ClusterState:
         self._volumes: Store[str, PersistentVolume] = Store()
         self._storage_classes: Store[str, StorageClass] = Store()
         self._attach_limits: Store[str, Mapping[str, int]] = Store()
+        self._attachments = Attachments()
         self._namespaces: Store[str, Mapping[str, str]] = Store()
         self._overlays: InOrder[str, NodeOverlay | InvalidOverlay] = InOrder()
         self._selectors = Selectors()
@@ -96,6 +99,7 @@ class ClusterState:
             kinds.NODE_CLAIM: self._take_claim,
             kinds.DAEMON_SET: self._take_daemon_set,
             kinds.CSI_NODE: self._take_csi_node,
+            kinds.VOLUME_ATTACHMENT: lambda key, obj: self._attachments.take(key, _read(obj, VolumeAttachment)),
             kinds.NAMESPACE: self._take_namespace,
             kinds.POD_DISRUPTION_BUDGET: _keeper(self._budgets, PodDisruptionBudget),
             kinds.PERSISTENT_VOLUME_CLAIM: _keeper(self._claimed, PersistentVolumeClaim),
@@ -350,6 +354,34 @@ class ClusterState:
         """The pods bound to this node that have not finished."""
         with self._lock:
             return self._machines.pods_on(node_name)
+
+    def claims_by_provider_id(self, provider_id: str) -> tuple[NodeClaim, ...]:
+        """All claims that say that this machine is theirs; one of them, normally. The first speaks for it."""
+        with self._lock:
+            return self._machines.claims_by_provider_id(provider_id)
+
+    def claims_of(self, node: Node) -> tuple[NodeClaim, ...]:
+        """All claims that say that this node is theirs."""
+        return self.claims_by_provider_id(node.spec.provider_id)
+
+    def attachments_on(self, node_name: str) -> tuple[VolumeAttachment, ...]:
+        """The volumes that are attached to this node."""
+        with self._lock:
+            return self._attachments.on(node_name)
+
+    def volume_claims(self) -> Mapping[str, PersistentVolumeClaim]:
+        """By ``namespace/name``."""
+        with self._lock:
+            return self._claimed.picture()
+
+    def budgets(self) -> tuple[PodDisruptionBudget, ...]:
+        """The budgets that can be read, by name."""
+        with self._lock:
+            return self._budgets.picture()
+
+    def budget(self, key: str) -> PodDisruptionBudget | None:
+        """By ``namespace/name``."""
+        return self._budgets.get(key)
 
     def node_class(self, ref: NodeClassRef) -> Mapping[str, Any] | None:
         return self._pools.node_class(ref)

@@ -155,6 +155,10 @@ class Machines:
     def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
         return self._claims.get(self._claim_names.first(provider_id))
 
+    def claims_by_provider_id(self, provider_id: str) -> tuple[NodeClaim, ...]:
+        """All of them, by name."""
+        return tuple(self._claims[name] for name in sorted(self._claim_names.all(provider_id)))
+
     def node_by_provider_id(self, provider_id: str) -> Node | None:
         return self._nodes.get(self._node_names.first(provider_id))
 

@@ -6,6 +6,7 @@ Pictures share the views of machines that did not change between them, so little
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from karpy.errors import InvalidObject
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeoverlay import InvalidOverlay, NodeOverlay
 from karpy.objects.nodepool import NodeClassRef, NodePool
-from karpy.objects.pod import Pod
+from karpy.objects.pod import Pod, PodGroup
 from karpy.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from karpy.objects.workloads import DaemonSet, PodDisruptionBudget
 from karpy.state.buffers import BufferView
@@ -50,6 +51,10 @@ class Nodes(tuple[NodeView, ...]):  # noqa: SLOT001  (what is remembered needs a
     @functools.cached_property
     def by_claim(self) -> Mapping[str, NodeView]:
         return {view.claim.name: view for view in reversed(self) if view.claim is not None}
+
+
+def _is_timed(pod: Pod) -> bool:
+    return pod.metadata.is_deleting or pod.protected_s not in (None, math.inf)
 
 
 def _nodes(views: Iterable[NodeView]) -> Nodes:
@@ -86,12 +91,13 @@ class Storage:
 class Snapshot:
     """The cluster at one instant. ``version`` grows with every change that the state has taken in.
 
-    ``assignments`` says which claim each pending pod was planned onto earlier (pod uid → claim name); ``namespaces`` are the
-    labels of each; ``buffers`` are the CapacityBuffers that are served; ``daemon_pods`` are the newest pods of DaemonSets, by the
-    uid of the set.
+    ``now`` matters to pods alone that do not want to be disturbed for a while (see `at`). ``assignments`` says which claim each
+    pending pod was planned onto earlier (pod uid → claim name); ``namespaces`` are the labels of each; ``buffers`` are the
+    CapacityBuffers that are served; ``daemon_pods`` are the newest pods of DaemonSets, by the uid of the set.
     """
 
     version: int = 0
+    now: float = -math.inf
     nodes: Nodes = attrs.field(default=Nodes(), converter=_nodes)
     pending: tuple[Pod, ...] = ()
     pools: tuple[NodePool, ...] = ()
@@ -133,6 +139,12 @@ class Snapshot:
 
         return ClusterState.of_json(documents, tuple(node_class_kinds)).snapshot()
 
+    def at(self, now: float) -> Snapshot:
+        """The same cluster, looked at at that time, as far as it matters to `to_place`: a pod that must not be disturbed for a
+        while may be by then, and one that is stuck in its end will not come back. (Without a time it is the beginning.)"""
+        leaving = (pod for view in self.nodes.leaving for pod in view.pods)
+        return attrs.evolve(self, now=now) if any(_is_timed(pod) for pod in leaving) else self
+
     @functools.cached_property
     def to_place(self) -> tuple[Pod, ...]:
         """Pods that want a place: those that kube-scheduler gave up, and those that leave with their node.
@@ -148,9 +160,11 @@ class Snapshot:
         return tuple(pod for buffer in self.buffers for pod in buffer.pods)
 
     def _may_be_evicted(self, pod: Pod) -> bool:
-        """Now or later: no annotation forbids it, nor a budget, nor that several budgets are about it."""
-        if pod.is_do_not_disrupt or pod.tolerates_disruption:
-            return not pod.is_do_not_disrupt
+        """No annotation forbids it now, and neither now nor later a budget, or that several budgets are about it."""
+        if pod.is_protected(self.now) or pod.is_stuck(self.now):
+            return False
+        if pod.tolerates_disruption:
+            return True
         held = self.budgets_of(pod)
         return len(held) < 2 and not any(budget.never_lets_go(pod) for budget in held)
 
@@ -161,9 +175,18 @@ class Snapshot:
             by_namespace.setdefault(budget.metadata.namespace, []).append(budget)
         return by_namespace
 
-    def budgets_of(self, pod: Pod) -> list[PodDisruptionBudget]:
+    def budgets_of(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
         """The budgets that are about this pod."""
-        return [budget for budget in self._budgets_in.get(pod.metadata.namespace, ()) if budget.selects(pod)]
+        held = self._held.get(pod.group)
+        if held is None:
+            inside = self._budgets_in.get(pod.metadata.namespace, ())
+            held = self._held[pod.group] = tuple(budget for budget in inside if budget.selects(pod))
+        return held
+
+    @functools.cached_property
+    def _held(self) -> dict[PodGroup, Sequence[PodDisruptionBudget]]:
+        """The budgets of pods that selectors cannot tell apart, as far as they were asked for."""
+        return {}
 
     def node(self, name: str) -> NodeView | None:
         """The view of this name: a node's, or a claim's that has not joined."""

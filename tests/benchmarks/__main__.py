@@ -15,6 +15,7 @@ import snapshots
 import solving
 import starting
 import states
+import terminations
 import worlds
 from measure import render, write
 
@@ -28,6 +29,7 @@ MODULES = {
     "worlds": worlds,
     "lifecycles": lifecycles,
     "largeworld": largeworld,
+    "terminations": terminations,
     "memory": memory,
 }
 

@@ -31,7 +31,7 @@ from karpy.objects.nodeoverlay import NodeOverlay
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.provisioner import provisioner_to_pool
-from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from karpy.objects.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.objects.workloads import (
     DaemonSet,
@@ -75,6 +75,7 @@ READERS: Mapping[Kind, Reader] = {
     kinds.PERSISTENT_VOLUME: Reader(PersistentVolume, PersistentVolume.from_dict),
     kinds.STORAGE_CLASS: Reader(StorageClass, StorageClass.from_dict),
     kinds.CSI_NODE: Reader(CSINode, CSINode.from_dict),
+    kinds.VOLUME_ATTACHMENT: Reader(VolumeAttachment, VolumeAttachment.from_dict),
     kinds.NODE_OVERLAY: Reader(nodeoverlay._WireOverlay, NodeOverlay.from_dict),
     kinds.SERVICE: Reader(Service, Service.from_dict),
     kinds.REPLICATION_CONTROLLER: Reader(ReplicationController, ReplicationController.from_dict),
@@ -319,7 +320,13 @@ def decide(state: ClusterState) -> tuple[set[str], set[str]]:
     next_command(snapshot, catalog, now=START)
     for view in snapshot.nodes:
         if view.claim is not None:
-            next_step(view.claim, view.node, snapshot.pool(view.pool), now=START, settings=Settings())
+            next_step(
+                view.claim,
+                () if view.node is None else (view.node,),
+                snapshot.pool(view.pool),
+                now=START,
+                settings=Settings(),
+            )
     placed = {pod for part in (*plan.launches, *plan.nominations) for pod in part.pods}
     return placed, {pod for part in plan.unschedulable for pod in part.pods}
 

@@ -143,7 +143,7 @@ def test_any_story_ends_in_the_state_of_its_last_page(story: list[tuple[EventTyp
 def _told(snapshot: Snapshot) -> Mapping[str, Any]:
     return {
         "leaving": [view.name for view in snapshot.nodes.leaving],
-        "to place": [pod.key for pod in snapshot.to_place],
+        "to place": sorted(pod.key for pod in snapshot.to_place),
         "budgets": [budget.metadata.name for budget in snapshot.budgets],
         "namespaces": dict(snapshot.namespaces),
         "volumes": (dict(snapshot.storage.claims), dict(snapshot.storage.limits)),

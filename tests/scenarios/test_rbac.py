@@ -46,7 +46,38 @@ def lived(*manifest: dict[str, Any]) -> World:
     for replicas in (2, 0):
         world.api.patch(kinds.DEPLOYMENT, "web", {"spec": {"replicas": replicas}}, "default")
         world.run(600)
+    held_up(world)
     return world
+
+
+def held_up(world: World) -> None:
+    """A node that a budget holds, and then somebody else's finalizers; and one whose pod is ended because its time is up."""
+    in_time = {"spec": {"template": {"spec": {"terminationGracePeriod": "2m"}}}}
+    nobody = {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}}
+    for change, template_change in (({}, {}), (in_time, nobody)):
+        world.api.patch(kinds.NODE_POOL, "default", change)
+        world.api.patch(kinds.DEPLOYMENT, "web", {"spec": {"replicas": 1, "template": template_change}}, "default")
+        world.api.patch(
+            kinds.POD_DISRUPTION_BUDGET, BUDGET["metadata"]["name"], {"spec": {"maxUnavailable": 0}}, "default"
+        )
+        world.run(60)
+        for claim in world.api.list(kinds.NODE_CLAIM).items:
+            for kind in (kinds.NODE, kinds.NODE_CLAIM):
+                held = [*claim["metadata"]["finalizers"], "example.com/hold"]
+                world.api.patch(kind, claim["metadata"]["name"], {"metadata": {"finalizers": held}})
+            world.api.delete(kinds.NODE_CLAIM, claim["metadata"]["name"])
+        world.run(60)
+        world.api.patch(
+            kinds.POD_DISRUPTION_BUDGET, BUDGET["metadata"]["name"], {"spec": {"maxUnavailable": 1}}, "default"
+        )
+        world.run(300)
+        for kind in (kinds.NODE, kinds.NODE_CLAIM):
+            for obj in world.api.list(kind).items:
+                if "deletionTimestamp" in obj["metadata"]:
+                    world.api.patch(kind, obj["metadata"]["name"], {"metadata": {"finalizers": []}})
+            world.run(120)
+        world.api.patch(kinds.DEPLOYMENT, "web", {"spec": {"replicas": 0}}, "default")
+        world.run(600)
 
 
 def test_it_is_sufficient_and_minimal() -> None:

@@ -44,8 +44,7 @@ class NodeClaimLifecycle:
 
     def _claim_of_node(self, event: WatchEvent) -> tuple[Request, ...]:
         provider_id = event.object.get("spec", {}).get("providerID", "")
-        claim = self._shared.state.claim_by_provider_id(provider_id)
-        return (Request(claim.name),) if claim is not None else ()
+        return tuple(Request(claim.name) for claim in self._shared.state.claims_by_provider_id(provider_id))
 
     def reconcile(self, request: Request) -> Result:
         claim = self._shared.state.claim(request.name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from karpy import labels
-from karpy.clock import format_time
 from karpy.cloud.provider import CloudProvider
 from karpy.controllers.base import DONE, Result
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError, NodeClaimNotFound
+from karpy.lifecycle.deadline import deadline_note
 from karpy.metrics import (
     NODECLAIMS_INSTANCE_TERMINATION_DURATION,
     NODECLAIMS_TERMINATED,
@@ -53,13 +53,14 @@ class Releasing:
 
     def _note_deadline(self, claim: NodeClaim) -> bool:
         """Write down, once, when the last pod is ended at the latest. Whether that had to be written."""
-        deleted, grace_s = claim.metadata.deleted, claim.termination_grace_period_s
-        noted = (claim.metadata.annotations or {}).get(labels.TERMINATION_TIMESTAMP)
-        if deleted is None or grace_s is None or noted is not None:
+        marks = deadline_note(claim)
+        if not marks:
             return False
-        marks = {labels.TERMINATION_TIMESTAMP: format_time(deleted + grace_s)}
         self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"uid": claim.metadata.uid, "annotations": marks}})
         self._shared.log.info("annotated nodeclaim", provider_id=claim.provider_id, Node=claim.node_name, **marks)
+        (deadline,) = marks.values()
+        text = f"All pods will be deleted by {deadline}"
+        self._shared.recorder.warning(NODE_CLAIM, claim.metadata, "TerminationGracePeriodExpiring", text)
         return True
 
     def _nodes(self, claim: NodeClaim) -> tuple[ObjectMeta, ...]:

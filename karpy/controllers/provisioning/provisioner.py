@@ -20,7 +20,7 @@ from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.errors import KubeError
 from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta
-from karpy.objects.nodeclaim import REGISTERED
+from karpy.objects.nodeclaim import INITIALIZED, REGISTERED
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.scheduling.barren import barren_pools
@@ -33,6 +33,10 @@ from karpy.state.snapshot import NodeView, Snapshot
 __all__ = ["Provisioner"]
 
 _RETRY_S = 10.0
+_FILLING_S = 2.0
+"""How often it is looked whether everybody still has his place, while pods go to machines that came up."""
+_FILLED_S = 10.0
+"""By then they have gone there: longer than that kube-scheduler lets no pod rest between two attempts."""
 _INITIALIZES_S = 180.0
 """Machines that joined are ready for pods by then."""
 
@@ -50,6 +54,7 @@ class Provisioner:
         self._patience = Patience()
         self._telling = Telling(shared)
         self._has_measured = False
+        self._planned_at = float("-inf")
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -68,7 +73,8 @@ class Provisioner:
         """Wait until the batch is complete, then plan it and act on the plan."""
         if not self._shared.state.is_synced:
             return Result(UNSYNCED_RETRY_S)
-        snapshot, now = self._shared.state.snapshot(), self._shared.clock.now()
+        now = self._shared.clock.now()
+        snapshot = self._shared.state.snapshot().at(now)
         if not snapshot.to_place and not snapshot.headroom:
             self._batching.left_s(frozenset(), now)
             return DONE
@@ -101,20 +107,26 @@ class Provisioner:
     def _later(self, snapshot: Snapshot) -> Result:
         """Pods that nothing can be done for now are looked at again: catalogs, prices and limits change unseen."""
         if snapshot.to_place:
-            return Result(requeue_after_s=_RETRY_S)
+            now = self._shared.clock.now()
+            machines = (snapshot.machine(name) for name in {*snapshot.assignments.values()})
+            is_filling = any(view is not None and _is_filling(view, now) for view in machines)
+            return Result(requeue_after_s=_FILLING_S if is_filling else _RETRY_S)
         return Result(requeue_after_s=self._headroom.left_s(self._shared.clock.now()) or _RETRY_S)
 
     def _is_held(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Whether a machine that was planned for the pod is still coming up, or so fresh that it may not have seen it.
 
-        Where kube-scheduler put others in its place, there is nothing to wait for: they left room elsewhere. One that joined long
-        ago and is still not ready may never be: the pod is looked at again.
+        Where kube-scheduler put others in its place there is nothing to wait for: they left room elsewhere. Whether somebody's zone
+        or host is taken in this way only a plan can tell, so one is made now and then while pods go to machines that came up: in
+        it everybody stays where he can. One that joined long ago and is still not ready may never be: the pod is looked at again.
         """
         claim = snapshot.assignments.get(pod.metadata.uid)
         view = snapshot.machine(claim) if claim is not None else None
         if view is None or view.is_leaving or not pod.requests.fits_in(view.available):
             return False
         now = self._shared.clock.now()
+        if _is_filling(view, now) and now - self._planned_at >= _FILLING_S:
+            return False
         return view.nominated_until > now or _is_coming_up(view, now)
 
     # Planning
@@ -128,7 +140,7 @@ class Provisioner:
             snapshot, catalog, strict_min_values=shared.settings.strict_min_values
         ):
             self._telling.sells_nothing(pool, for_min_values=for_min_values)
-        began = shared.clock.now()
+        began = self._planned_at = shared.clock.now()
         plan = plan_as_set(shared.settings, snapshot, catalog)
         shared.on_decision(shared.clock.now(), plan)
         self._telling.planned(plan, snapshot, shared.clock.now() - began)
@@ -218,6 +230,12 @@ class Provisioner:
             claim, nomination.pod_uids, until=shared.clock.now() + shared.settings.nomination_window_s
         )
         self._telling.nominated(news, pods, claim, view.name if view.is_registered else "")
+
+
+def _is_filling(view: NodeView, now: float) -> bool:
+    """Whether the machine came up so lately that pods are still on their way to it."""
+    ready = view.claim.condition(INITIALIZED) if view.claim is not None and view.is_initialized else None
+    return ready is not None and 0 <= now - ready.since < _FILLED_S
 
 
 def _is_coming_up(view: NodeView, now: float) -> bool:

@@ -46,7 +46,7 @@ def _protected(facts: Facts, pods: Iterable[RawObject], *, refused: bool) -> Ite
         pod = decode(raw, Pod)
         if pod.is_static or pod.is_owned_by_daemon_set or pod.tolerates_disruption:
             continue
-        if pod.is_do_not_disrupt:
+        if pod.is_protected(facts.now):
             yield raw, "it has the do-not-disrupt annotation"
         if not refused:
             budgets = (decode(each, PodDisruptionBudget) for each in facts.objects(kinds.POD_DISRUPTION_BUDGET))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from karpy.objects.pod import Pod
-from karpy.testing import make_pod
+from karpy.testing import START, make_pod
 
 WAITING = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
 
@@ -66,5 +66,5 @@ def test_of_pods_that_are_being_deleted_only_those_of_stateful_sets_come_back(ow
 
 @pytest.mark.parametrize("key", ["karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict"])
 def test_an_annotation_of_either_generation_forbids_eviction(key: str) -> None:
-    assert Pod.from_dict(make_pod(annotations={key: "true"})).is_do_not_disrupt
-    assert not Pod.from_dict(make_pod(annotations={key: "false"})).is_do_not_disrupt
+    assert Pod.from_dict(make_pod(annotations={key: "true"})).is_protected(START)
+    assert not Pod.from_dict(make_pod(annotations={key: "false"})).is_protected(START)

@@ -24,10 +24,12 @@ from karpy.objects.podspec import (
     Volume,
 )
 from karpy.objects.volumes import (
+    AttachedSource,
     PersistentVolumeClaimSpec,
     PersistentVolumeSpec,
     StorageClass,
     TopologyTerm,
+    VolumeAttachmentSpec,
 )
 from karpy.objects.workloads import (
     PodDisruptionBudgetSpec,
@@ -55,6 +57,8 @@ NAMES: dict[type[msgspec.Struct], str] = {
     PersistentVolumeSpec: "nodeAffinity csi local hostPath awsElasticBlockStore azureDisk gcePersistentDisk",
     StorageClass: "metadata provisioner volumeBindingMode allowedTopologies",
     TopologyTerm: "matchLabelExpressions",
+    VolumeAttachmentSpec: "nodeName source",
+    AttachedSource: "persistentVolumeName",
     PodStatus: "phase conditions nominatedNodeName startTime containerStatuses initContainerStatuses",
     ContainerStatus: "name resources allocatedResources",
     ContainerPort: "containerPort hostPort hostIP protocol",
@@ -64,7 +68,7 @@ NAMES: dict[type[msgspec.Struct], str] = {
     TopologySpreadConstraint: "maxSkew topologyKey whenUnsatisfiable labelSelector minDomains matchLabelKeys "
     "nodeAffinityPolicy nodeTaintsPolicy",
     PodDisruptionBudgetSpec: "selector minAvailable maxUnavailable unhealthyPodEvictionPolicy",
-    PodDisruptionBudgetStatus: "disruptionsAllowed",
+    PodDisruptionBudgetStatus: "disruptionsAllowed desiredHealthy expectedPods",
     ReplicaSet: "metadata spec",
     ReplicationController: "metadata spec",
     Service: "metadata spec",

@@ -7,14 +7,16 @@ from typing import Any
 
 from karpy import labels
 from karpy.cloud.instancetype import InstanceType, InstanceTypes, Offering, Overhead, Price
-from karpy.cloud.provider import NodeClassStatus, RawNodeClass
+from karpy.cloud.provider import CloudProvider, Instance, NodeClassStatus, RawNodeClass
+from karpy.errors import NodeClaimNotFound
+from karpy.kube.client import KubeClient
 from karpy.labels import LabelSpec
-from karpy.objects.kinds import Kind
+from karpy.objects.kinds import NODE, Kind
 from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources
 
-__all__ = ["NODE_CLASS", "NOT_READY", "KwokModel"]
+__all__ = ["NODE_CLASS", "NOT_READY", "Kwok", "KwokModel"]
 
 GROUP = "karpenter.kwok.sh"
 NODE_CLASS = Kind(GROUP, "v1alpha1", "KWOKNodeClass", "kwoknodeclasses", namespaced=False)
@@ -105,6 +107,25 @@ def _instance_type(family: str, cpu: int, architecture: str, system: str) -> Ins
         for capacity_type in (labels.ON_DEMAND, labels.SPOT)
     )
     return InstanceType(name, requirements, offerings, Resources(capacity), _OVERHEAD)
+
+
+class Kwok:
+    """The cloud ``cloud``, with kwok's belief that a machine is gone as soon as its Node is being deleted."""
+
+    def __init__(self, cloud: CloudProvider, kube: KubeClient) -> None:
+        self._cloud = cloud
+        self._kube = kube
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cloud, name)
+
+    def get(self, provider_id: str) -> Instance:
+        """Raises: NodeClaimNotFound."""
+        found = self._cloud.get(provider_id)
+        for node in self._kube.list(NODE).items:
+            if node["spec"].get("providerID") == provider_id and node["metadata"].get("deletionTimestamp"):
+                raise NodeClaimNotFound(f"node {node['metadata']['name']} is being deleted")
+        return found
 
 
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -10,11 +10,11 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from karpy.cli.logs import json_logger
 from karpy.clock import format_time
-from karpy.cloud.provider import RepairPolicy
+from karpy.cloud.provider import CloudProvider, RepairPolicy
 from karpy.metrics import Metric, Unmeasured
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -24,11 +24,11 @@ from karpy.settings import Settings
 from karpy.sim.cloud import Timing
 from karpy.sim.processes.process import Surroundings
 from karpy.sim.world import World
-from tests.scenarios.lifecycle.kwok import NODE_CLASS, KwokModel
+from tests.scenarios.lifecycle.kwok import NODE_CLASS, Kwok, KwokModel
 from tests.scenarios.lifecycle.recording import Recording
 from tests.scenarios.lifecycle.tape import Change, Counted, LogLine, Tape, key_of
 
-__all__ = ["AT_ONCE", "NAMESPACE", "InVainError", "Play"]
+__all__ = ["AT_ONCE", "NAMESPACE", "Play"]
 
 Json = Mapping[str, Any]
 
@@ -43,22 +43,20 @@ _STOPS_SOON = {"sim.karpy.dev/stop-seconds": "0.4"}
 _SICK = "kubelet is sick"
 
 
-class InVainError(Exception):
-    """What a script waits for does not happen."""
-
-
 class Play:
     """One run of karpy through one recorded scenario. The verbs are what a script does; `tape` is what came of it."""
 
     def __init__(self, recording: Recording, *, timing: Timing = AT_ONCE, seed: int = 0) -> None:
         self.recording = recording
         self.world = World(seed, (KwokModel(),), timing=timing)
-        self.world.cloud.repair_policies = _REPAIRS
         self.api = self.world.api
         self._settings = _settings(recording)
+        self.world.cloud.repair_policies = _REPAIRS
         self._tape = Tape(recording.tape.scenario)
         self._heard: list[tuple[int, Change]] = []
         self._repeated: Counter[str] = Counter()
+        self.waited_for: list[str] = []
+        """What the script waited for in vain."""
         self._listen()
         self.world.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
         (self._process,) = self.world.start(self._program)
@@ -73,7 +71,7 @@ class Play:
     def _program(self, surroundings: Surroundings) -> Operator:
         return Operator(
             kube=surroundings.kube,
-            providers=surroundings.providers,
+            providers=[cast("CloudProvider", Kwok(cloud, self.api)) for cloud in surroundings.providers],
             clock=surroundings.clock,
             settings=self._settings,
             on_decision=surroundings.on_decision,
@@ -175,13 +173,9 @@ class Play:
         self.world.run(seconds)
 
     def until(self, what: str, holds: Callable[[], bool], timeout_s: float = 60.0) -> None:
-        """Let time pass until something holds.
-
-        Raises:
-            InVainError: it does not in time.
-        """
+        """Let time pass until something holds; a script that waits in vain says so and goes on."""
         if not self.world.run_until(holds, timeout_s):
-            raise InVainError(f"waited {timeout_s:g} s in vain for {what}")
+            self.waited_for.append(what)
 
     # What there is
 
@@ -235,6 +229,8 @@ class _TapedMetrics(Unmeasured):
 
 _SHORTENED: Mapping[str, float] = {"registration_timeout_s": 20.0, "launch_timeout_s": 15.0}
 """Some recordings are of a build with shorter time-outs."""
+_REPAIRS = tuple(RepairPolicy("Ready", status, 10.0) for status in ("False", "Unknown"))
+"""The only recording in which nodes are repaired is of that build."""
 
 
 def _settings(recording: Recording) -> Settings:
@@ -247,10 +243,6 @@ def _settings(recording: Recording) -> Settings:
     if header["karpenter"] != "as released":
         times |= _SHORTENED
     return Settings(**times).with_feature_gates(recording.gates)
-
-
-_REPAIRS = tuple(RepairPolicy("Ready", status, 10.0) for status in ("False", "Unknown"))
-"""kwok's, as the recording has them: shortened from ten minutes."""
 
 
 class _TapedLog(io.StringIO):

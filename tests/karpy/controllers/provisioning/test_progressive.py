@@ -56,7 +56,7 @@ class Trickle:
 
 
 def test_pods_that_keep_coming_get_their_first_machines_early_and_at_no_higher_price() -> None:
-    early, late = Trickle(1000, progressive=True), Trickle(1000, progressive=False)
+    early, late = Trickle(500, progressive=True), Trickle(500, progressive=False)
     assert late.plans[0][0] == 10.0
     assert early.plans[0][0] <= 2.0
     assert early.price <= 1.05 * late.price
