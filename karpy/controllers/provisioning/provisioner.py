@@ -77,6 +77,7 @@ class Provisioner:
         snapshot = self._shared.state.snapshot().at(now)
         if not snapshot.to_place and not snapshot.headroom:
             self._batching.left_s(frozenset(), now)
+            self._telling.nobody_waits()
             return DONE
         self._shared.state.note_waiting(snapshot.pending, now)
         self._measure(snapshot)

@@ -70,6 +70,10 @@ class Tally(Exposition):
         self._told.append((metric, amount, labels))
         super().add(metric, amount, **labels)
 
+    def set(self, metric: Metric, value: float, /, **labels: str) -> None:
+        self._told.append((metric, value, labels))
+        super().set(metric, value, **labels)
+
     def observe(self, metric: Metric, value: float, /, **labels: str) -> None:
         self._told.append((metric, value, labels))
         super().observe(metric, value, **labels)

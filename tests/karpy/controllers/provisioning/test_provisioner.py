@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -10,10 +10,13 @@ import pytest
 from karpy import labels
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
+from karpy.objects.templatehash import template_hash
+from karpy.operator import Operator
 from karpy.scheduling.plan import Plan
 from karpy.settings import Settings
-from tests.karpy.controllers.stage import Stage, apps, pool, refusal
-from tests.karpy.sim.manifests import bare_pod, event_reasons
+from karpy.sim.world import World
+from tests.karpy.controllers.stage import Notes, Stage, apps, pool, refusal
+from tests.karpy.sim.manifests import NODE_CLASS, QUICK, bare_pod, event_reasons
 
 
 def first_plan(stage: Stage) -> Plan:
@@ -197,3 +200,42 @@ def test_a_claim_that_vanished_in_a_gap_of_the_watch_is_forgotten_by_the_next_li
     assert stage.running("a") == 1
     assert vanished[0] not in stage.names(kinds.NODE_CLAIM)
     assert stage.operator.state.claim(vanished[0]) is None
+
+
+@pytest.mark.core("CORE-324")
+def test_a_claim_carries_the_hash_of_the_pool_that_it_was_planned_from() -> None:
+    """The pool's template changes between the plan and the claim: what comes up is what the old one said, so it drifts."""
+    stage = Stage()
+
+    def create(real: Any, kind: Kind, *rest: Any) -> Any:
+        if kind == kinds.NODE_CLAIM:
+            change = {"spec": {"template": {"metadata": {"labels": {"team": "new"}}}}}
+            stage.api.patch(kinds.NODE_POOL, "default", change)
+        return real(kind, *rest)
+
+    stage.kube.through("create", create)
+    stage.world.apply([apps("a", 1)])
+    stage.run(1)
+    (claim,) = stage.claims
+    planned_from = first_plan(stage).launches[0].pool
+    assert "team" not in planned_from.labels
+    assert claim["metadata"]["annotations"][labels.NODEPOOL_HASH] == template_hash(planned_from)
+
+
+def test_machines_of_one_plan_go_out_together() -> None:
+    sizes: list[int] = []
+
+    def together(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        sizes.append(len(calls))
+        return [call() for call in calls]
+
+    world = World(timing=QUICK)
+    world.install(Operator(kube=world.api, providers=(world.cloud,), clock=world.clock, log=Notes(), together=together))
+    hosts = {
+        "topologyKey": labels.HOSTNAME,
+        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+    }
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [hosts]}}
+    world.apply([NODE_CLASS, pool(), *(bare_pod(f"p{number}", affinity=apart) for number in range(5))])
+    world.run(3)
+    assert sizes == [5]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from karpy.metrics import SCHEDULER_IGNORED_PODS, SCHEDULER_SCHEDULING_DURATION, SCHEDULER_UNSCHEDULABLE_PODS
 from karpy.objects import kinds
 from karpy.settings import Settings
 from tests.karpy.controllers.stage import Notes, Stage, apps, pool
@@ -167,3 +168,19 @@ def test_a_pool_that_sells_something_says_nothing_of_the_kind() -> None:
     stage.world.apply([bare_pod("p", cpu="1000"), bare_pod("q", **selecting("nowhere"))])
     stage.run(30)
     assert told(stage, "NoCompatibleInstanceTypes") == []
+
+
+def test_pods_that_wait_and_those_that_are_not_looked_at_are_counted_until_they_are_gone() -> None:
+    stage = Stage()
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    pods = [bare_pod("large", cpu="1000"), bare_pod("larger", cpu="2000"), bare_pod("odd", resourceClaims=claims)]
+    stage.world.apply(pods)
+    stage.run(15)
+    assert stage.metrics.told(SCHEDULER_UNSCHEDULABLE_PODS)[-1] == (2.0, {"controller": "provisioner"})
+    assert stage.metrics.told(SCHEDULER_IGNORED_PODS)[-1] == (1.0, {})
+    assert stage.metrics.told(SCHEDULER_SCHEDULING_DURATION)
+    for pod in pods:
+        stage.api.delete(kinds.POD, pod["metadata"]["name"], "default", grace_period_s=0)
+    stage.run(15)
+    assert stage.metrics.told(SCHEDULER_UNSCHEDULABLE_PODS)[-1][0] == 0.0
+    assert stage.metrics.told(SCHEDULER_IGNORED_PODS)[-1][0] == 0.0

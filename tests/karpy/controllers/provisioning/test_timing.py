@@ -9,7 +9,7 @@ from tests.karpy.controllers.stage import Stage
 from tests.karpy.sim.manifests import bare_pod
 
 
-@pytest.mark.core("CORE-462", "CORE-466")
+@pytest.mark.core("CORE-318", "CORE-319", "CORE-462", "CORE-466")
 def test_a_pod_is_seen_to_wait_then_planned_for_and_remembered_until_it_is_gone() -> None:
     stage = Stage()
     start = stage.clock.now()
