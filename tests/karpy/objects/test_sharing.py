@@ -75,7 +75,7 @@ def pod_with(text: str, place: str) -> dict[str, Any]:
     parts: dict[str, dict[str, Any]] = {
         "metadata": {"labels": {"app": text}},
         "spec": {"nodeName": text},
-        "status": {"conditions": [{"type": "Ready", "status": "True", "message": text}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": text}]},
     }
     raw[place] = {**raw[place], **parts[place]}
     return raw

@@ -46,7 +46,7 @@ NAMES: dict[type[msgspec.Struct], str] = {
     "deletionGracePeriodSeconds labels annotations finalizers ownerReferences",
     OwnerReference: "kind name uid apiVersion controller blockOwnerDeletion",
     NodeSpec: "providerID taints unschedulable",
-    NodeStatus: "capacity allocatable conditions",
+    NodeStatus: "capacity allocatable conditions phase",
     PodSpec: "nodeName nodeSelector affinity tolerations topologySpreadConstraints containers initContainers volumes "
     "resourceClaims resources overhead priority priorityClassName schedulerName schedulingGates "
     "terminationGracePeriodSeconds restartPolicy",

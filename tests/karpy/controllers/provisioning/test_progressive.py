@@ -9,8 +9,7 @@ import pytest
 
 from karpy.clock import parse_time
 from karpy.objects import kinds
-from karpy.objects.meta import find_condition
-from karpy.objects.pod import Pod
+from karpy.objects.meta import find_condition, readable_conditions
 from karpy.scheduling.plan import Plan
 from karpy.settings import Settings
 from tests.karpy.controllers.stage import Stage, pool, refusal
@@ -49,10 +48,11 @@ class Trickle:
     @property
     def mean_wait_s(self) -> float:
         """From a pod's creation until it was bound."""
-        pods = [Pod.from_dict(each) for each in self.stage.all(kinds.POD)]
-        bound = [find_condition(pod.status.conditions, "PodScheduled") for pod in pods]
-        since = [parse_time(condition.last_transition_time) for condition in bound if condition is not None]
-        return statistics.mean(at - pod.metadata.created for at, pod in zip(since, pods, strict=True))
+        pods = self.stage.all(kinds.POD)
+        bound = [find_condition(readable_conditions(pod["status"]["conditions"]), "PodScheduled") for pod in pods]
+        since = [condition.since for condition in bound if condition is not None]
+        created = [parse_time(pod["metadata"]["creationTimestamp"]) for pod in pods]
+        return statistics.mean(at - before for at, before in zip(since, created, strict=True))
 
 
 def test_pods_that_keep_coming_get_their_first_machines_early_and_at_no_higher_price() -> None:
