@@ -109,7 +109,8 @@ class Disruption:
         complete, catalog = with_catalog(snapshot, shared.clouds, shared.settings)
         if self._nothing_new(snapshot, catalog, now):
             return Result(shared.settings.disruption_poll_s)
-        command = next_command(complete, catalog, now=now, settings=shared.settings, through=self._record.timed)
+        with shared.passes.of(self.name, len(snapshot.to_place)):
+            command = next_command(complete, catalog, now=now, settings=shared.settings, through=self._record.timed)
         if command is None:
             self._at_rest = _AtRest(snapshot.version, tuple(catalog.types.values()), _next_release(snapshot, now))
             return Result(shared.settings.disruption_poll_s)

@@ -9,6 +9,7 @@ import attrs
 
 from karpy.clock import Clock
 from karpy.cloud.routing import Clouds
+from karpy.controllers.metrics.passes import Passes
 from karpy.controllers.together import Together, one_by_one
 from karpy.errors import KubeError
 from karpy.kube.client import KubeClient
@@ -47,6 +48,10 @@ class Shared:
     """How calls go out that do not depend on each other."""
     log: Any
     """A structlog logger."""
+    passes: Passes = attrs.field(
+        init=False, default=attrs.Factory(lambda self: Passes(self.metrics, self.clock), takes_self=True)
+    )
+    """The searches for places for pods that are under way."""
 
     def serves(self, claim: NodeClaim) -> bool:
         """Whether one of our clouds launched this claim. Another autoscaler's claims and nodes are left alone."""

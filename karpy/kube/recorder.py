@@ -22,7 +22,7 @@ __all__ = ["EventRecorder"]
 
 COMPONENT = "karpenter"
 _REPEAT_S = 120.0
-_REMEMBERED = 10_000
+_REMEMBERED = 1_000
 
 
 @attrs.frozen

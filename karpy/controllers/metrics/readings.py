@@ -10,6 +10,7 @@ from karpy.controllers.base import Controller
 from karpy.controllers.metrics.conditions import ConditionWatch
 from karpy.controllers.metrics.decisions import read_eligible
 from karpy.controllers.metrics.nodes import read_nodes, read_utilization
+from karpy.controllers.metrics.passes import read_zones
 from karpy.controllers.metrics.pods import read_pods
 from karpy.controllers.metrics.pools import read_pools
 from karpy.controllers.metrics.startups import PodStartups
@@ -44,6 +45,8 @@ class Readings:
         yield Reading(CLUSTER_STATE_NODE_COUNT, len(snapshot.nodes))
         yield from self._sync.readings(now)
         yield from self._startups.readings(now)
+        yield from shared.passes.readings(now)
+        yield from read_zones(snapshot)
         complete, catalog = with_catalog(snapshot, shared.clouds, shared.settings)
         yield from read_eligible(complete, catalog, now, shared.settings)
         if not shared.settings.cluster_state_observability:

@@ -77,7 +77,7 @@ class Provisioner:
         snapshot = self._shared.state.snapshot().at(now)
         if not snapshot.to_place and not snapshot.headroom:
             self._batching.left_s(frozenset(), now)
-            self._telling.nobody_waits()
+            self._shared.passes.nobody_waits(self.name)
             return DONE
         self._shared.state.note_waiting(snapshot.pending, now)
         self._measure(snapshot)
@@ -142,7 +142,9 @@ class Provisioner:
         ):
             self._telling.sells_nothing(pool, for_min_values=for_min_values)
         began = self._planned_at = shared.clock.now()
-        plan = plan_as_set(shared.settings, snapshot, catalog)
+        with shared.passes.of(self.name, len(snapshot.to_place)):
+            plan = plan_as_set(shared.settings, snapshot, catalog)
+        shared.passes.ended(self.name, plan)
         shared.on_decision(shared.clock.now(), plan)
         self._telling.planned(plan, snapshot, shared.clock.now() - began)
         pods = {pod.key: pod for pod in snapshot.to_place}
@@ -169,7 +171,9 @@ class Provisioner:
             return wait if shared.settings.progressive_launch else left
         self._batching.look_early(now)
         snapshot, catalog = with_catalog(taken, shared.clouds, shared.settings)
-        plan = self._certain(solve_as_set(shared.settings, snapshot, catalog), snapshot, catalog)
+        with shared.passes.of(self.name, len(snapshot.to_place)):
+            found = solve_as_set(shared.settings, snapshot, catalog)
+        plan = self._certain(found, snapshot, catalog)
         if plan.launches:
             shared.on_decision(now, plan)
             self._telling.computed(plan.launches)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
+from karpy.controllers.metrics.passes import IGNORED
 from karpy.controllers.shared import Shared
-from karpy.metrics import SCHEDULER_IGNORED_PODS, SCHEDULER_SCHEDULING_DURATION, SCHEDULER_UNSCHEDULABLE_PODS
 from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta
 from karpy.objects.nodepool import NodePool
@@ -25,8 +25,6 @@ _POOL_AGAIN_S = 60.0
 _SHOWN_PODS, _WARNED_PODS = 5, 10
 _REMEMBERED = 10_000
 _SOFT = "ScheduleAnyway"
-_CONTROLLER = "provisioner"
-_IGNORED = frozenset((RefusalKind.INVALID, RefusalKind.VOLUME, RefusalKind.RESOURCE_CLAIM))
 
 
 class Telling:
@@ -35,7 +33,6 @@ class Telling:
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._said = _Seldom()
-        self._counted = (-1, -1)
 
     # Before a plan
 
@@ -64,8 +61,6 @@ class Telling:
         """What a complete pass came to."""
         log, pods = self._shared.log, snapshot.to_place
         ignored = {key for part in plan.unschedulable if part.kind is not None for key in part.pods}
-        refused = sum(len(part.pods) for part in plan.unschedulable) - len(ignored)
-        self._count(took_s, len(ignored), refused)
         looked_at = [pod for pod in pods if pod.key not in ignored]
         if looked_at:
             shown = _listed((pod.key for pod in looked_at), _SHOWN_PODS)
@@ -79,19 +74,6 @@ class Telling:
             log.info(
                 "computed unready node(s) will fit pod(s)", nodes=len(coming), pods=sum(len(n.pods) for n in coming)
             )
-
-    def nobody_waits(self) -> None:
-        """There is nothing to plan."""
-        self._count(None, 0, 0)
-
-    def _count(self, took_s: float | None, ignored: int, refused: int) -> None:
-        metrics = self._shared.metrics
-        if took_s is not None:
-            metrics.observe(SCHEDULER_SCHEDULING_DURATION, took_s, controller=_CONTROLLER)
-        if (ignored, refused) != self._counted:
-            self._counted = (ignored, refused)
-            metrics.set(SCHEDULER_IGNORED_PODS, float(ignored))
-            metrics.set(SCHEDULER_UNSCHEDULABLE_PODS, float(refused), controller=_CONTROLLER)
 
     def computed(self, launches: Sequence[Launch]) -> None:
         """These machines are about to be launched."""
@@ -134,7 +116,7 @@ class Telling:
         for key in part.pods:
             about = pods[key].metadata
             if self._may_say("refused", (about.uid, part.reason), _REFUSED_AGAIN_S):
-                if part.kind in _IGNORED:
+                if part.kind in IGNORED:
                     log.debug("ignoring pod", Pod=name_of(about), error=part.reason)
                 else:
                     log.error("could not schedule pod", Pod=name_of(about), error=part.reason)

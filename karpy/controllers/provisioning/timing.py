@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from karpy.controllers.shared import Shared
 from karpy.lifecycle.health import REGISTRATION_HEALTHY
+from karpy.metrics import PODS_SCHEDULING_DECISION_DURATION
 from karpy.objects.meta import find_condition
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
@@ -17,8 +18,14 @@ __all__ = ["note_decisions"]
 
 def note_decisions(shared: Shared, plan: Plan, snapshot: Snapshot, pods: Mapping[str, Pod]) -> None:
     """``pods``: those that the plan is about, by namespace and name."""
-    refused = (pods[key] for part in plan.unschedulable for key in part.pods)
-    shared.state.note_decided(_placed(plan, snapshot, pods), refused, shared.clock.now())
+    now = shared.clock.now()
+    refused = [pods[key] for part in plan.unschedulable for key in part.pods]
+    placed = list(_placed(plan, snapshot, pods))
+    for pod in (*(pod for pod, _is_healthy in placed), *refused):
+        times = shared.state.pod_times(pod.metadata.uid)
+        if times.acknowledged is not None and times.attempted is None:
+            shared.metrics.observe(PODS_SCHEDULING_DECISION_DURATION, max(now - times.acknowledged, 0.0))
+    shared.state.note_decided(placed, refused, now)
 
 
 def _placed(plan: Plan, snapshot: Snapshot, pods: Mapping[str, Pod]) -> Iterator[tuple[Pod, bool]]:
