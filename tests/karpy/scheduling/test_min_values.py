@@ -99,6 +99,7 @@ def test_as_best_effort_it_does_not_block_and_the_claim_says_so(wanted: dict[str
         labels.NODEPOOL: None,
         "test.karpy.dev/testnodeclass": None,
         labels.INSTANCE_TYPE: None,
+        labels.CAPACITY_TYPE: None,
         **{key: least - 1 for key, least in wanted.items()},
     }
 
