@@ -112,12 +112,12 @@ def burst(kind: Callable[[random.Random, int], Json], seed: int, count: int = 20
 
 @pytest.mark.parametrize("kind", [ten_shapes, mixture, half_bound])
 def test_a_burst_launches_its_first_plan_and_hardly_ever_a_machine_more(kind: Callable[..., Json]) -> None:
-    """The rest is chance: among equally good nodes kube-scheduler rolls dice. And it costs no more than what would come later."""
+    """The rest is chance: among equally good nodes kube-scheduler rolls dice. It costs a twentieth more at most than what comes later."""
     foreseeing = [burst(kind, seed) for seed in range(3)]
     blind = [burst(kind, seed, foresee_placement=False) for seed in range(3)]
     assert max(each.later for each in foreseeing) <= 1
     assert sum(each.later for each in foreseeing) < sum(each.later for each in blind)
-    assert sum(each.price for each in foreseeing) <= 1.02 * sum(each.price for each in blind)
+    assert sum(each.price for each in foreseeing) <= 1.05 * sum(each.price for each in blind)
     assert sum(each.waited_s for each in foreseeing) < sum(each.waited_s for each in blind)
     assert all(each.waited_s <= 8.0 for each in foreseeing)
 
