@@ -11,7 +11,6 @@ from karpy.objects.pod import STUCK_S, Pod
 
 __all__ = ["Drain", "Forced", "drain", "has_to_leave"]
 
-_CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 _SHORTEST_GRACE_S = 1
 
 
@@ -52,18 +51,18 @@ def drain(pods: Iterable[Pod], *, now: float, deadline: float | None = None) -> 
     Pods that tolerate the taint, mirror pods, finished ones and ones that are stuck in their end are not waited for. With a
     deadline, every pod is told to end early enough to take the time that it was promised, whatever its group or protection.
     """
-    bound = [pod for pod in pods if _is_bound_to_leave(pod)]
+    bound = [pod for pod in pods if pod.drain_rank is not None]
     leaving = [pod for pod in bound if not pod.is_stuck(now)]
     stuck = tuple(pod for pod in bound if pod.is_stuck(now))
     if not leaving:
         return Drain(stuck=stuck)
-    first = min(_group(pod) for pod in leaving)
+    first = min(pod.drain_rank for pod in leaving if pod.drain_rank is not None)
     evict, force, waiting = [], [], []
     for pod in leaving:
         grace_s = _forced_grace_s(pod, now, deadline)
         if grace_s is not None:
             force.append(Forced(pod, grace_s))
-        elif _group(pod) == first and not pod.metadata.is_deleting and not pod.is_protected(now):
+        elif pod.drain_rank == first and not pod.metadata.is_deleting and not pod.is_protected(now):
             evict.append(pod)
         else:
             waiting.append(pod)
@@ -73,15 +72,7 @@ def drain(pods: Iterable[Pod], *, now: float, deadline: float | None = None) -> 
 
 def has_to_leave(pod: Pod, now: float) -> bool:
     """Whether a node that goes waits for the pod's end."""
-    return _is_bound_to_leave(pod) and not pod.is_stuck(now)
-
-
-def _is_bound_to_leave(pod: Pod) -> bool:
-    return not (pod.is_terminal or pod.is_static or pod.tolerates_disruption)
-
-
-def _group(pod: Pod) -> tuple[bool, bool]:
-    return pod.spec.priority_class_name in _CRITICAL, pod.is_owned_by_daemon_set
+    return pod.drain_rank is not None and not pod.is_stuck(now)
 
 
 def _forced_grace_s(pod: Pod, now: float, deadline: float | None) -> int | None:

@@ -22,6 +22,8 @@ __all__ = ["Pod", "PodGroup"]
 STUCK_S: Final = 60.0
 """A pod that is still there so long after its last moment has to be done without."""
 
+_CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
+
 PodGroup = tuple[str, frozenset[tuple[str, str]]]
 """A namespace and labels."""
 
@@ -117,6 +119,14 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         """Whether it should have ended some time ago: its kubelet does not answer, or a finalizer holds it."""
         deleted = self.metadata.deleted
         return deleted is not None and now - deleted > STUCK_S
+
+    @functools.cached_property
+    def drain_rank(self) -> tuple[bool, bool] | None:
+        """When it leaves a node that goes, those that compare least first: ordinary pods, daemons, critical ones, critical daemons
+        (core specification 4.12). None if it is not made to leave."""
+        if self.is_terminal or self.is_static or self.tolerates_disruption:
+            return None
+        return self.spec.priority_class_name in _CRITICAL, self.is_owned_by_daemon_set
 
     @functools.cached_property
     def tolerates_disruption(self) -> bool:

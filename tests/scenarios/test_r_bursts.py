@@ -112,7 +112,7 @@ def burst(kind: Callable[[random.Random, int], Json], seed: int, count: int = 20
 
 @pytest.mark.parametrize("kind", [ten_shapes, mixture, half_bound])
 def test_a_burst_launches_its_first_plan_and_hardly_ever_a_machine_more(kind: Callable[..., Json]) -> None:
-    """The rest is chance: kube-scheduler rolls dice among equally good nodes. It costs a twentieth more at most than what comes later."""
+    """The rest is chance: kube-scheduler rolls dice. It costs a twentieth more at most than what comes later."""
     foreseeing = [burst(kind, seed) for seed in range(3)]
     blind = [burst(kind, seed, foresee_placement=False) for seed in range(3)]
     assert max(each.later for each in foreseeing) <= 1

@@ -18,6 +18,7 @@ from karpy.controllers.provisioning.telling import Telling, name_of
 from karpy.controllers.provisioning.timing import note_decisions
 from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
 from karpy.errors import KubeError
+from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.meta import ObjectMeta
 from karpy.objects.nodeclaim import INITIALIZED, REGISTERED
@@ -53,6 +54,8 @@ class Provisioner:
         self._headroom = HeadroomClock()
         self._patience = Patience()
         self._telling = Telling(shared)
+        self._leaving: set[str] = set()
+        """Claims that were heard to be going."""
         self._has_measured = False
         self._planned_at = float("-inf")
 
@@ -63,11 +66,26 @@ class Provisioner:
         return (
             *buffers,
             Source(kinds.POD, _when_given_up),
-            Source(kinds.NODE_CLAIM, _when_leaving),
+            Source(kinds.NODE_CLAIM, self._when_leaving),
             Source(kinds.NODE_POOL, singleton),
             Source(kinds.PROVISIONER, singleton),
             *((Source(kinds.NODE_OVERLAY, singleton),) if self._shared.settings.node_overlay else ()),
         )
+
+    def _when_leaving(self, event: WatchEvent) -> tuple[Request, ...]:
+        """A machine that goes leaves pods behind: when it begins to, or at its end if it never took any.
+
+        All that is written on it in between is no news: of hundreds that go at once there is very much of that.
+        """
+        name = event.object["metadata"]["name"]
+        if event.type is EventType.DELETED:
+            was_known = name in self._leaving
+            self._leaving.discard(name)
+            return () if was_known and _has_joined(event.object) else (Request(),)
+        if name in self._leaving or "deletionTimestamp" not in event.object["metadata"]:
+            return ()
+        self._leaving.add(name)
+        return (Request(),)
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
@@ -259,7 +277,6 @@ def _when_given_up(event: WatchEvent) -> tuple[Request, ...]:
     return (Request(),) if given_up else ()
 
 
-def _when_leaving(event: WatchEvent) -> tuple[Request, ...]:
-    """A machine that goes leaves pods behind."""
-    leaving = event.type is EventType.DELETED or event.object["metadata"].get("deletionTimestamp")
-    return (Request(),) if leaving else ()
+def _has_joined(claim: RawObject) -> bool:
+    conditions = claim.get("status", {}).get("conditions") or ()
+    return any(each.get("type") == REGISTERED and each.get("status") == "True" for each in conditions)

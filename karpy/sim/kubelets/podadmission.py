@@ -12,19 +12,19 @@ from karpy.kube.client import RawObject
 from karpy.objects.meta import decode
 from karpy.objects.podresources import pod_requests
 from karpy.objects.podspec import PodSpec
-from karpy.resources import PODS, Resources
+from karpy.resources import PODS, Resources, total
 from karpy.sim.scheduler.selectors import matches_any_term
 
-__all__ = ["Misfit", "misfit"]
+__all__ = ["Misfit", "misfit", "requested"]
 
 Misfit = tuple[str, str]
 """Reason and message, as the pod's status tells them."""
 
 
-def misfit(pod: RawObject, node: RawObject, others: Iterable[RawObject]) -> Misfit | None:
-    """Why ``node``, which runs ``others``, does not take the pod; None when it does."""
+def misfit(pod: RawObject, node: RawObject, used: Iterable[Resources]) -> Misfit | None:
+    """Why ``node``, on which others use so much, does not take the pod; None when it does."""
     spec = decode(pod["spec"], PodSpec)
-    lacking = _lacking(spec, node, others)
+    lacking = _lacking(spec, node, used)
     if lacking is not None:
         return lacking
     if not _is_wanted(spec, node["metadata"]):
@@ -33,11 +33,14 @@ def misfit(pod: RawObject, node: RawObject, others: Iterable[RawObject]) -> Misf
     return None
 
 
-def _lacking(spec: PodSpec, node: RawObject, others: Iterable[RawObject]) -> Misfit | None:
+def requested(pod: RawObject) -> Resources:
+    """What a pod uses of its node."""
+    return pod_requests(decode(pod["spec"], PodSpec))
+
+
+def _lacking(spec: PodSpec, node: RawObject, others: Iterable[Resources]) -> Misfit | None:
     room = Resources.parse((node.get("status") or {}).get("allocatable") or {})
-    used = Resources()
-    for each in others:
-        used = used + pod_requests(decode(each["spec"], PodSpec))
+    used = total(others)
     wanted = pod_requests(spec)
     for name in sorted(wanted, key=lambda name: (name != PODS, name)):
         asked, taken, capacity = wanted[name], used.get(name, 0), room.get(name, 0)

@@ -16,16 +16,19 @@ from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, PatchType, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
+from karpy.resources import Resources
 from karpy.sim.cache import ClusterCache
 from karpy.sim.kubelets import podlife, podstatus
 from karpy.sim.kubelets.kubelet import Kubelets
 from karpy.sim.kubelets.nodes import address_of
-from karpy.sim.kubelets.podadmission import Misfit, misfit
+from karpy.sim.kubelets.podadmission import Misfit, misfit, requested
 from karpy.sim.machines import Machine
 from karpy.sim.podfacts import is_finished, is_ready
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 
 __all__ = ["PodAgents"]
+
+_REMEMBERED = 50_000
 
 
 class PodAgents:
@@ -41,6 +44,7 @@ class PodAgents:
         self._salt = random.Random(f"kubelet/{seed}").getrandbits(32)
         self._recorder = Recorder(kube, clock, "kubelet")
         self._addresses = 0
+        self._used: dict[str, tuple[object, Resources]] = {}
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -87,11 +91,21 @@ class PodAgents:
             return None
         uid = pod["metadata"]["uid"]
         running = (
-            each
+            self._requested(each)
             for each in self._cache.pods_on(node["metadata"]["name"])
             if each["metadata"]["uid"] != uid and each["status"].get("startTime") and not is_finished(each)
         )
         return misfit(pod, node, running)
+
+    def _requested(self, pod: RawObject) -> Resources:
+        """Remembered for the pods that pods without a scheduler were put beside."""
+        uid, spec = pod["metadata"]["uid"], pod["spec"]
+        known = self._used.get(uid)
+        if known is None or known[0] is not spec:
+            if len(self._used) >= _REMEMBERED:
+                self._used.clear()
+            known = self._used[uid] = (spec, requested(pod))
+        return known[1]
 
     def _take_step(self, step: podlife.Step, pod: RawObject, machine: Machine, now: float) -> Result:
         metadata = pod["metadata"]
