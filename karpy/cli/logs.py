@@ -30,10 +30,17 @@ def stderr_logger() -> Any:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
+            _in_turn,
             _by_name,
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
         ],
     )
+
+
+def _in_turn(logger: Any, level: str, line: Line) -> Line:
+    """Whose turn it is, and which object is looked at: what a person wants to know of it."""
+    whole = TurnKeys(lambda: "")(logger, level, dict(line))
+    return {key: value for key, value in whole.items() if key in line or key in _OBJECTS or key == "controller"}
 
 
 def json_logger(stream: TextIO, level: str = "info", *, clock: Clock | None = None) -> Any:

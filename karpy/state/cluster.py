@@ -310,18 +310,22 @@ class ClusterState:
             return dict(self._unreadable)
 
     def claim(self, name: str) -> NodeClaim | None:
-        return self._machines.claim(name)
+        with self._lock:
+            return self._machines.claim(name)
 
     def claim_by_provider_id(self, provider_id: str) -> NodeClaim | None:
-        return self._machines.claim_by_provider_id(provider_id)
+        with self._lock:
+            return self._machines.claim_by_provider_id(provider_id)
 
     @property
     def has_claims(self) -> bool:
-        return self._machines.has_claims
+        with self._lock:
+            return self._machines.has_claims
 
     def node_of(self, claim: NodeClaim) -> Node | None:
         """The node that joined for this claim."""
-        return self._machines.node_by_provider_id(claim.provider_id)
+        with self._lock:
+            return self._machines.node_by_provider_id(claim.provider_id)
 
     def nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
         """All nodes that carry the claim's provider id, by name: there should be one at most."""
@@ -330,10 +334,12 @@ class ClusterState:
 
     def claim_of(self, node: Node) -> NodeClaim | None:
         """The claim that this node joined for."""
-        return self._machines.claim_by_provider_id(node.spec.provider_id)
+        with self._lock:
+            return self._machines.claim_by_provider_id(node.spec.provider_id)
 
     def node(self, name: str) -> Node | None:
-        return self._machines.node(name)
+        with self._lock:
+            return self._machines.node(name)
 
     def machine(self, claim: str) -> NodeView | None:
         """The view of the machine that this claim stands for, without taking a whole snapshot."""
@@ -381,10 +387,12 @@ class ClusterState:
 
     def budget(self, key: str) -> PodDisruptionBudget | None:
         """By ``namespace/name``."""
-        return self._budgets.get(key)
+        with self._lock:
+            return self._budgets.get(key)
 
     def node_class(self, ref: NodeClassRef) -> Mapping[str, Any] | None:
-        return self._pools.node_class(ref)
+        with self._lock:
+            return self._pools.node_class(ref)
 
     def pools(self) -> tuple[NodePool, ...]:
         """The pools that can be read, in the order in which they are tried, each with its node class named in full."""
@@ -410,7 +418,8 @@ class ClusterState:
             return self._overlays.picture()
 
     def overlay(self, name: str) -> NodeOverlay | InvalidOverlay | None:
-        return self._overlays.get(name)
+        with self._lock:
+            return self._overlays.get(name)
 
     def snapshot(self) -> Snapshot:
         """The present picture; the same object again while nothing changed."""

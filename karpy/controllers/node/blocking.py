@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from karpy.controllers.node.eviction import Refusal
+from karpy.controllers.node.eviction import TOLD_AGAIN_S, Refusal
 from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
 from karpy.kube.managers import spec_manager
@@ -34,7 +34,7 @@ class Blocking:
             return Condition(DRAINED, "Unknown", "Draining", "Draining")
         message = self._message(blockers, claim)
         text = f"Failed to drain node, {message}"
-        self._shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic=BLOCKED)
+        self._shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic=BLOCKED, repeat_s=TOLD_AGAIN_S)
         return Condition(DRAINED, "Unknown", BLOCKED, message)
 
     def _blockers(self, step: Drain, refused: Sequence[Refusal]) -> Iterator[Blocker]:

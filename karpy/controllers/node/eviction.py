@@ -23,7 +23,11 @@ from karpy.objects.nodeclaim import DISRUPTION_REASON, NodeClaim
 from karpy.objects.pod import Pod
 from karpy.objects.watchevent import EventType, WatchEvent
 
-__all__ = ["Evictions", "Refusal"]
+__all__ = ["TOLD_AGAIN_S", "Evictions", "Refusal"]
+
+TOLD_AGAIN_S = 900.0
+"""How often a drain that is held up is spoken of. It has three things to say, and of one object not more is told than one each five
+minutes in the long run: none may hide another."""
 
 _FIRST_RETRY_S = 2.0
 _LONGEST_RETRY_S = 10.0
@@ -207,7 +211,7 @@ class Evictions:
         else:
             what = f"evicting pod is refused, {error.message}"
         text = f"Failed to drain node, {what} (Pod={pod.key})"
-        self._shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic=what)
+        self._shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic=what, repeat_s=TOLD_AGAIN_S)
 
     def _forget_all_but(self, node: str, uids: Iterable[str]) -> None:
         for uid in tuple(uid for uid in self._refused.get(node, ()) if uid not in uids):

@@ -14,7 +14,7 @@ from karpy import labels
 from karpy.clock import format_time
 from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.controllers.node.blocking import Blocking
-from karpy.controllers.node.eviction import Evictions
+from karpy.controllers.node.eviction import TOLD_AGAIN_S, Evictions
 from karpy.controllers.node.replacing import Replacing
 from karpy.controllers.shared import Shared
 from karpy.errors import InvalidObject, NodeClaimNotFound
@@ -184,7 +184,7 @@ class NodeTermination:
             shared.recorder.warning(NODE, node.metadata, "TerminationGracePeriodExpiring", text)
         waiting = len(step.remaining)
         text = f"Failed to drain node, {waiting} pods are waiting to be evicted"
-        shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic="waiting")
+        shared.recorder.warning(NODE, node.metadata, "FailedDraining", text, topic="waiting", repeat_s=TOLD_AGAIN_S)
         self._tell_protected(step, now)
         replaced_in_s = self._replacing.waits_s(node, claim, deadline) if _awaits_replacement(claim) else None
         if replaced_in_s is not None:

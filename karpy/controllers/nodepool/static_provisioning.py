@@ -58,8 +58,9 @@ class StaticProvisioning:
         if pool is None or not pool.is_static or shared.clouds.serving(pool.node_class) is None:
             self._limited.pop(request.name, None)
             return DONE
-        if not pool.may_launch:
-            return DONE  # its own events tell when it may
+        ready = find_condition(pool.conditions, "Ready")
+        if not pool.may_launch or ready is None or not ready.is_true:
+            return DONE  # its own events tell when it may; before it was looked at once, nobody knows what is wrong with it
         fleet = shared.state.snapshot().fleet(pool.name)
         lacking = missing(pool, fleet, is_trying=is_trying(find_condition(pool.conditions, RESTING)))
         self._tell_limit(pool, lacking, len(fleet.active))
