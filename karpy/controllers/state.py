@@ -84,16 +84,13 @@ class StateSync:
 
     def _read(self, kind: Kind) -> str:
         """Take in all objects of a kind; returns why that cannot be done."""
-        state = self._shared.state
         try:
             objects = self._shared.kube.list(kind).items
         except KubeError as error:
             if not error.not_found:
                 return str(error)
             objects = ()  # a kind that is not served has no objects
-        for obj in objects:
-            state.apply(WatchEvent(EventType.ADDED, kind, obj))
-        state.retain(kind, {key_of(obj) for obj in objects})
+        self._shared.state.fill(kind, objects)
         return ""
 
     # From then on

@@ -149,6 +149,24 @@ def test_watches_that_never_come_about_are_done_without() -> None:
     assert len(scene.claims()) == 1
 
 
+def test_what_went_before_its_watch_came_about_is_forgotten_then() -> None:
+    """No watch tells the end of an object that it never showed."""
+    scene = Scene()
+
+    def watch(real: Callable[..., Watch], kind: Kind, *more: Any) -> Watch:
+        if kind == kinds.POD_DISRUPTION_BUDGET and scene.told.now() < 50:
+            raise refusal(500)
+        return real(kind, *more)
+
+    scene.kube.through("watch", watch)
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"maxUnavailable": 1}}
+    scene.live(40, *({**budget, "metadata": {"name": name}} for name in ("goes", "stays")))
+    assert (scene.state.is_synced, len(scene.state.budgets())) == (True, 2)
+    scene.world.api.delete(kinds.POD_DISRUPTION_BUDGET, "goes", "default")
+    scene.run(60)
+    assert [each.metadata.name for each in scene.state.budgets()] == ["stays"]
+
+
 def test_a_kind_that_is_not_served_holds_nobody_up() -> None:
     scene = Scene()
     scene.refuse_lists_of(kinds.PROVISIONER, refusal(404, "NotFound"), until_s=1e9)
