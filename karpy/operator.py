@@ -140,8 +140,11 @@ class Operator:
 
     @property
     def turns(self) -> tuple[Controller, ...]:
-        """The controllers as a loop is to call them, so that log lines and metrics say whose turn it was."""
-        return tuple(InTurn(controller, self._log) for controller in self.controllers)
+        """The controllers as a loop is to call them, so that log lines and metrics say whose turn it was. All but the one that has
+        the state synced do nothing until it is."""
+        return tuple(
+            InTurn(each, self._log, None if each.name == StateSync.name else self.state) for each in self.controllers
+        )
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -132,6 +132,17 @@ def test_nothing_is_decided_while_a_kind_is_not_listed_and_after_a_while_that_is
     assert len(scene.claims()) == 1
 
 
+def test_a_claim_whose_pool_was_not_listed_yet_is_kept() -> None:
+    """A pool of which nothing was heard is not a pool that is gone."""
+    scene = Scene()
+    scene.refuse_lists_of(kinds.NODE_POOL, refusal(403, "Forbidden"), until_s=20)
+    ref = pool()["spec"]["template"]["spec"]["nodeClassRef"]
+    scene.live(15, make_claim("waits", reached=(), created=scene.start, spec={"nodeClassRef": ref}))
+    assert scene.claims() == {"waits"}
+    (claim,) = scene.world.api.list(kinds.NODE_CLAIM).items
+    assert "deletionTimestamp" not in claim["metadata"]
+
+
 def test_watches_that_never_come_about_are_done_without() -> None:
     """The list succeeds and the watch is refused, for ever: nobody would hear of the nodes that are there."""
     scene = Scene()
