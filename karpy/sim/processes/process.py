@@ -52,7 +52,8 @@ class Autoscaler(Protocol):
 
 @runtime_checkable
 class TakingTurns(Protocol):
-    """An autoscaler whose controllers are to be called in a way of its own."""
+    """An autoscaler whose controllers are to be called in a way of its own. When they act before everything was listed, that is
+    theirs to say."""
 
     @property
     def turns(self) -> Sequence[Controller]: ...
@@ -157,7 +158,8 @@ class Process:
         if self._elector is not None and not self._leads(self._elector):
             return False
         if self._loop is None:
-            self._loop, self._is_synced = self._started(), False
+            self._loop = self._started()
+            self._is_synced = isinstance(self.running, TakingTurns)
         if not self._is_synced:
             # Controllers that act before everything was listed would act on a cluster that looks empty.
             self._is_synced = self._loop.sync()

@@ -16,10 +16,10 @@ from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.operator import Operator
 from karpy.sim.loop import Loop
-from karpy.sim.processes.process import install
+from karpy.sim.processes.process import Surroundings, install
 from karpy.sim.world import World
 from karpy.testing import make_claim, make_node
-from tests.karpy.controllers.stage import Intercepted, Silence, pool, refusal
+from tests.karpy.controllers.stage import Intercepted, Silence, intercept, pool, refusal
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment
 
 Json = dict[str, Any]
@@ -158,6 +158,25 @@ def test_watches_that_never_come_about_are_done_without() -> None:
     scene.run(31)
     assert scene.state.is_synced
     assert len(scene.claims()) == 1
+
+
+def test_a_process_does_without_them_too() -> None:
+    def watch(real: Callable[..., Watch], kind: Kind, *more: Any) -> Watch:
+        if kind == kinds.PERSISTENT_VOLUME:
+            raise refusal(500)
+        return real(kind, *more)
+
+    def started(near: Surroundings) -> Operator:
+        return Operator(kube=near.kube, providers=near.providers, clock=near.clock, log=near.log)
+
+    world = World(timing=QUICK)
+    intercept(world.api, "watch", watch)
+    world.start(started, "karpy")
+    world.apply([NODE_CLASS, pool(), deployment(replicas=2)])
+    world.run(29)
+    assert world.api.list(kinds.NODE_CLAIM).items == ()
+    world.run(31)
+    assert len(world.api.list(kinds.NODE_CLAIM).items) == 1
 
 
 def test_what_went_before_its_watch_came_about_is_forgotten_then() -> None:
