@@ -47,6 +47,7 @@ from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
 from karpy.objects.kinds import NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.schedulerconfig import read_scheduler_config
+from karpy.objects.watchevent import WatchEvent
 from karpy.scheduling.packing import Packing
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
@@ -106,7 +107,7 @@ class Operator:
             together=together,
             log=log,
         )
-        sync = StateSync(shared)
+        self._sync = sync = StateSync(shared)
         self.readings = Readings(shared, sync)
         self.controllers: tuple[Controller, ...] = (
             sync,
@@ -145,6 +146,10 @@ class Operator:
         return tuple(
             InTurn(each, self._log, None if each.name == StateSync.name else self.state) for each in self.controllers
         )
+
+    def on_missed(self, tell: Callable[[WatchEvent], None]) -> None:
+        """Have the loop told of events that its watches lost: `state` has them by then, the controllers are still to be woken."""
+        self._sync.tell = tell
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -59,6 +59,13 @@ class TakingTurns(Protocol):
     def turns(self) -> Sequence[Controller]: ...
 
 
+@runtime_checkable
+class Comparing(Protocol):
+    """An autoscaler that finds out what its watches lost."""
+
+    def on_missed(self, tell: Callable[[WatchEvent], None]) -> None: ...
+
+
 class Log:
     """A structlog logger of which only the number of lines counts, by level and event."""
 
@@ -284,6 +291,16 @@ def install(loop: Loop, made: Autoscaler | Sequence[Controller]) -> None:
         loop.add(controller)
         if not controller.sources:
             loop.wake(controller, Request())  # nothing else would ever
+    if isinstance(made, Comparing):
+        made.on_missed(lambda event: _wake(loop, controllers, event))
+
+
+def _wake(loop: Loop, controllers: Sequence[Controller], event: WatchEvent) -> None:
+    """Wake those whom the event would have woken, had a watch told it."""
+    for controller in controllers:
+        for source in controller.sources:
+            for request in source.requests(event) if source.kind == event.kind else ():
+                loop.wake(controller, request)
 
 
 def _fed(loop: Loop, made: Autoscaler) -> Sequence[Controller]:

@@ -253,6 +253,26 @@ def test_a_node_or_claim_that_was_missed_is_taken_in() -> None:
     assert scene.told.repaired == {"Node": 1, "NodeClaim": 1}
 
 
+def test_that_a_claim_is_to_go_may_be_missed_and_it_goes_all_the_same() -> None:
+    """Who ends claims is asked, and not only the state mended."""
+    scene = Scene()
+
+    def watch(real: Callable[..., Watch], kind: Kind, *more: Any) -> Any:
+        deaf = Intercepted(real(kind, *more))
+        if kind == kinds.NODE_CLAIM:
+            deaf.through("poll", lambda poll: [event for event in poll() if not 60 <= scene.told.now() < 120])
+        return deaf
+
+    scene.kube.through("watch", watch)
+    scene.live(60, deployment(replicas=2))
+    (name,) = scene.claims()
+    scene.world.api.delete(kinds.NODE_CLAIM, name)
+    scene.run(60)
+    assert name in scene.claims()
+    compared(scene).run(120)
+    assert name not in scene.claims()
+
+
 def test_a_state_that_is_merely_behind_is_left_to_its_watches() -> None:
     scene = Scene().live(600 - 0.5)
     scene.state.apply(WatchEvent(EventType.ADDED, kinds.NODE_CLAIM, make_claim("young", reached=())))
