@@ -47,6 +47,7 @@ from karpy.kube.recorder import EventRecorder
 from karpy.metrics import Metrics, Unmeasured
 from karpy.objects.kinds import NODE, NODE_CLAIM, NODE_OVERLAY, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.schedulerconfig import read_scheduler_config
+from karpy.objects.watchevent import WatchEvent
 from karpy.scheduling.packing import Packing
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
@@ -106,7 +107,7 @@ class Operator:
             together=together,
             log=log,
         )
-        sync = StateSync(shared)
+        self._sync = sync = StateSync(shared)
         self.readings = Readings(shared, sync)
         self.controllers: tuple[Controller, ...] = (
             sync,
@@ -140,8 +141,15 @@ class Operator:
 
     @property
     def turns(self) -> tuple[Controller, ...]:
-        """The controllers as a loop is to call them, so that log lines and metrics say whose turn it was."""
-        return tuple(InTurn(controller, self._log) for controller in self.controllers)
+        """The controllers as a loop is to call them, so that log lines and metrics say whose turn it was. All but the one that has
+        the state synced do nothing until it is."""
+        return tuple(
+            InTurn(each, self._log, None if each.name == StateSync.name else self.state) for each in self.controllers
+        )
+
+    def on_missed(self, tell: Callable[[WatchEvent], None]) -> None:
+        """Have the loop told of events that its watches lost: `state` has them by then, the controllers are still to be woken."""
+        self._sync.tell = tell
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -16,7 +16,7 @@ from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.metrics.decisions import DecisionRecord
 from karpy.controllers.nodeclaim.creating import create_claim
 from karpy.controllers.nodeclaim.ending import end_claim
-from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
+from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
 from karpy.disruption.engine import next_command, still_valid
 from karpy.objects.kinds import NODE, NODE_CLAIM
@@ -87,8 +87,6 @@ class Disruption:
         return singleton(event) if reached - before else ()
 
     def reconcile(self, _request: Request) -> Result:
-        if not self._shared.state.is_synced:
-            return Result(UNSYNCED_RETRY_S)
         if self._under_way is not None:
             return self._continue(self._under_way)
         if self._found is not None:

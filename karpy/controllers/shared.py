@@ -23,13 +23,10 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 
-__all__ = ["ROOT_CONDITIONS", "UNSYNCED_RETRY_S", "Shared", "conditions_patch"]
+__all__ = ["ROOT_CONDITIONS", "Shared", "conditions_patch"]
 
 ROOT_CONDITIONS = (LAUNCHED, REGISTERED, INITIALIZED)
 """A claim is Ready when these hold."""
-
-UNSYNCED_RETRY_S = 1.0
-"""Who decides waits so long when not everything is known of the cluster yet (`ClusterState.is_synced`)."""
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -6,7 +6,7 @@ and everything is decided by it. So it is compared with the API server now and t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from karpy.controllers.base import Request, Result, Source
 from karpy.controllers.shared import Shared
@@ -37,6 +37,8 @@ class StateSync:
     sources: Sequence[Source] = ()
 
     def __init__(self, shared: Shared) -> None:
+        self.tell: Callable[[WatchEvent], None] = lambda _event: None
+        """Told, after the state, of all that was missed: those who would have looked at it had the event come have to be woken."""
         self._shared = shared
         self._is_fresh = True
         """Whether it was not synced when it was last looked at: there is nothing to compare then."""
@@ -84,16 +86,13 @@ class StateSync:
 
     def _read(self, kind: Kind) -> str:
         """Take in all objects of a kind; returns why that cannot be done."""
-        state = self._shared.state
         try:
             objects = self._shared.kube.list(kind).items
         except KubeError as error:
             if not error.not_found:
                 return str(error)
             objects = ()  # a kind that is not served has no objects
-        for obj in objects:
-            state.apply(WatchEvent(EventType.ADDED, kind, obj))
-        state.retain(kind, {key_of(obj) for obj in objects})
+        self._shared.state.fill(kind, objects)
         return ""
 
     # From then on
@@ -120,10 +119,13 @@ class StateSync:
 
     def _repair(self, kind: Kind, listed: ObjectList, lost: Sequence[str]) -> None:
         shared, objects = self._shared, {key_of(obj): obj for obj in listed.items}
+        known = set(shared.state.versions(kind))
         for key in lost:
-            obj, type_ = objects.get(key), EventType.MODIFIED
+            obj, type_ = objects.get(key), EventType.MODIFIED if key in known else EventType.ADDED
             if obj is None:
                 obj, type_ = {"metadata": {"name": key}}, EventType.DELETED
-            shared.state.apply(WatchEvent(type_, kind, obj))
+            event = WatchEvent(type_, kind, obj)
+            shared.state.apply(event)
+            self.tell(event)
         shared.log.error("repaired cluster state, events were lost", kind=kind.resource, names=list(lost))
         shared.metrics.add(CLUSTER_STATE_REPAIRS, len(lost), kind=kind.kind)

@@ -9,7 +9,7 @@ import functools
 import uuid
 from collections.abc import Callable, MutableMapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -17,7 +17,19 @@ from karpy.controllers.base import Controller, Request, Result, Source, by_name
 from karpy.errors import InternalError, KarpyError, KubeError
 from karpy.objects.kinds import Kind
 
-__all__ = ["InTurn", "TurnKeys", "acting"]
+__all__ = ["InTurn", "Known", "TurnKeys", "acting"]
+
+
+_UNSYNCED_RETRY_S = 1.0
+
+
+class Known(Protocol):
+    """What controllers know of the cluster."""
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether that is everything."""
+        ...
 
 
 @attrs.define(eq=False)
@@ -33,11 +45,16 @@ _TURN: ContextVar[_Turn | None] = ContextVar("turn", default=None)
 
 
 class InTurn:
-    """``controller``, whose every call is a turn. That a turn failed is logged; the loop tries again."""
+    """``controller``, whose every call is a turn. That a turn failed is logged; the loop tries again.
 
-    def __init__(self, controller: Controller, log: Any) -> None:
+    Nobody's turn comes before ``known`` is synced, if that is given: much is decided by what is not there, and everything that was
+    not listed yet is not there.
+    """
+
+    def __init__(self, controller: Controller, log: Any, known: Known | None = None) -> None:
         self._controller = controller
         self._log = log
+        self._known = known
         self.name = controller.name
 
     @functools.cached_property
@@ -52,6 +69,8 @@ class InTurn:
         return declared or next((source.kind for source in self.sources if source.requests is by_name), None)
 
     def reconcile(self, request: Request) -> Result:
+        if self._known is not None and not self._known.is_synced:
+            return Result(_UNSYNCED_RETRY_S)
         turn = _TURN.set(_Turn(self, request))
         try:
             return self._controller.reconcile(request)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
@@ -73,6 +73,8 @@ class ClusterState:
         self._version = 0
         self._unreadable: dict[tuple[Kind, str], InvalidObject] = {}
         self._awaited: dict[Kind, None] = {}
+        self._unwatched: dict[Kind, AbstractSet[str]] = {}
+        """The keys that `fill` took in, of kinds whose watch has told nothing yet."""
         self._machines = Machines()
         self._pools = Pools(node_class_kinds)
         self._sharing = Sharing()
@@ -156,17 +158,31 @@ class ClusterState:
             self._awaited.update(dict.fromkeys(kinds))
 
     def retain(self, kind: Kind, keys: AbstractSet[str]) -> None:
-        """Only these objects of ``kind`` exist: drop claims that were taken in when they were created and are gone since.
+        """Only these objects of ``kind`` exist: drop what came by other ways than by watch events, which tell of its end, and is
+        gone since. That is claims that were taken in when they were created, and what `fill` took in.
 
-        Called after a list. All other objects come by watch events alone, which tell of their end.
+        Called after a list.
         """
         with self._lock:
             self._awaited.pop(kind, None)
-            if kind != kinds.NODE_CLAIM:
-                return
-            for name in self._machines.claims_beside(keys):
+            gone = set(self._unwatched.pop(kind, ())) - keys
+            if kind == kinds.NODE_CLAIM:
+                gone.update(self._machines.claims_beside(keys))
+            for key in sorted(gone):
                 self._changed()
-                self._take_claim(name, None)
+                self._take(kind, key, None)
+                self._unreadable.pop((kind, key), None)
+
+    def fill(self, kind: Kind, objects: Sequence[Mapping[str, Any]]) -> None:
+        """Do without the watch of a kind that is still awaited: these are all its objects, until the watch says otherwise."""
+        with self._lock:
+            if kind not in self._awaited:
+                return  # the watch was faster, and knows better
+            for obj in objects:
+                self.apply(WatchEvent(EventType.ADDED, kind, obj))
+            keys = {key_of(obj) for obj in objects}
+            self.retain(kind, keys)
+            self._unwatched[kind] = keys
 
     def _take(self, kind: Kind, key: str, obj: Any) -> None:
         take = self._takers.get(kind)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from karpy import labels
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
-from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
+from karpy.controllers.shared import Shared
 from karpy.disruption.candidates import disruption_cost
 from karpy.errors import KubeError
 from karpy.lifecycle.static import surplus
@@ -37,8 +37,6 @@ class StaticDeprovisioning:
 
     def reconcile(self, request: Request) -> Result:
         shared = self._shared
-        if not shared.state.is_synced:
-            return Result(UNSYNCED_RETRY_S)
         pool = shared.state.pool(request.name)
         if pool is None or not pool.is_static or pool.metadata.is_deleting:
             return DONE

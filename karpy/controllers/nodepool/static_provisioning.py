@@ -9,7 +9,7 @@ from karpy import labels
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.nodeclaim.creating import create_static_claim
 from karpy.controllers.nodepool.health import PoolHealth
-from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
+from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
 from karpy.lifecycle.launch import choices, static_claim
 from karpy.lifecycle.resting import is_trying
@@ -52,8 +52,6 @@ class StaticProvisioning:
 
     def reconcile(self, request: Request) -> Result:
         shared = self._shared
-        if not shared.state.is_synced:
-            return Result(UNSYNCED_RETRY_S)
         pool = shared.state.pool(request.name)
         if pool is None or not pool.is_static or shared.clouds.serving(pool.node_class) is None:
             self._limited.pop(request.name, None)

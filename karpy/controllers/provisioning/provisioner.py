@@ -16,7 +16,7 @@ from karpy.controllers.provisioning.batching import Batching
 from karpy.controllers.provisioning.patience import Patience
 from karpy.controllers.provisioning.telling import Telling, name_of
 from karpy.controllers.provisioning.timing import note_decisions
-from karpy.controllers.shared import UNSYNCED_RETRY_S, Shared
+from karpy.controllers.shared import Shared
 from karpy.errors import KubeError
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
@@ -89,8 +89,6 @@ class Provisioner:
 
     def reconcile(self, _request: Request) -> Result:
         """Wait until the batch is complete, then plan it and act on the plan."""
-        if not self._shared.state.is_synced:
-            return Result(UNSYNCED_RETRY_S)
         now = self._shared.clock.now()
         snapshot = self._shared.state.snapshot().at(now)
         if not snapshot.to_place and not snapshot.headroom:

@@ -52,10 +52,18 @@ class Autoscaler(Protocol):
 
 @runtime_checkable
 class TakingTurns(Protocol):
-    """An autoscaler whose controllers are to be called in a way of its own."""
+    """An autoscaler whose controllers are to be called in a way of its own. When they act before everything was listed, that is
+    theirs to say."""
 
     @property
     def turns(self) -> Sequence[Controller]: ...
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """An autoscaler that finds out what its watches lost."""
+
+    def on_missed(self, tell: Callable[[WatchEvent], None]) -> None: ...
 
 
 class Log:
@@ -157,7 +165,8 @@ class Process:
         if self._elector is not None and not self._leads(self._elector):
             return False
         if self._loop is None:
-            self._loop, self._is_synced = self._started(), False
+            self._loop = self._started()
+            self._is_synced = isinstance(self.running, TakingTurns)
         if not self._is_synced:
             # Controllers that act before everything was listed would act on a cluster that looks empty.
             self._is_synced = self._loop.sync()
@@ -282,6 +291,16 @@ def install(loop: Loop, made: Autoscaler | Sequence[Controller]) -> None:
         loop.add(controller)
         if not controller.sources:
             loop.wake(controller, Request())  # nothing else would ever
+    if isinstance(made, Comparing):
+        made.on_missed(lambda event: _wake(loop, controllers, event))
+
+
+def _wake(loop: Loop, controllers: Sequence[Controller], event: WatchEvent) -> None:
+    """Wake those whom the event would have woken, had a watch told it."""
+    for controller in controllers:
+        for source in controller.sources:
+            for request in source.requests(event) if source.kind == event.kind else ():
+                loop.wake(controller, request)
 
 
 def _fed(loop: Loop, made: Autoscaler) -> Sequence[Controller]:

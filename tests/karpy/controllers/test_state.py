@@ -16,10 +16,10 @@ from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.operator import Operator
 from karpy.sim.loop import Loop
-from karpy.sim.processes.process import install
+from karpy.sim.processes.process import Surroundings, install
 from karpy.sim.world import World
 from karpy.testing import make_claim, make_node
-from tests.karpy.controllers.stage import Intercepted, Silence, pool, refusal
+from tests.karpy.controllers.stage import Intercepted, Silence, intercept, pool, refusal
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment
 
 Json = dict[str, Any]
@@ -132,6 +132,17 @@ def test_nothing_is_decided_while_a_kind_is_not_listed_and_after_a_while_that_is
     assert len(scene.claims()) == 1
 
 
+def test_a_claim_whose_pool_was_not_listed_yet_is_kept() -> None:
+    """A pool of which nothing was heard is not a pool that is gone."""
+    scene = Scene()
+    scene.refuse_lists_of(kinds.NODE_POOL, refusal(403, "Forbidden"), until_s=20)
+    ref = pool()["spec"]["template"]["spec"]["nodeClassRef"]
+    scene.live(15, make_claim("waits", reached=(), created=scene.start, spec={"nodeClassRef": ref}))
+    assert scene.claims() == {"waits"}
+    (claim,) = scene.world.api.list(kinds.NODE_CLAIM).items
+    assert "deletionTimestamp" not in claim["metadata"]
+
+
 def test_watches_that_never_come_about_are_done_without() -> None:
     """The list succeeds and the watch is refused, for ever: nobody would hear of the nodes that are there."""
     scene = Scene()
@@ -147,6 +158,43 @@ def test_watches_that_never_come_about_are_done_without() -> None:
     scene.run(31)
     assert scene.state.is_synced
     assert len(scene.claims()) == 1
+
+
+def test_a_process_does_without_them_too() -> None:
+    def watch(real: Callable[..., Watch], kind: Kind, *more: Any) -> Watch:
+        if kind == kinds.PERSISTENT_VOLUME:
+            raise refusal(500)
+        return real(kind, *more)
+
+    def started(near: Surroundings) -> Operator:
+        return Operator(kube=near.kube, providers=near.providers, clock=near.clock, log=near.log)
+
+    world = World(timing=QUICK)
+    intercept(world.api, "watch", watch)
+    world.start(started, "karpy")
+    world.apply([NODE_CLASS, pool(), deployment(replicas=2)])
+    world.run(29)
+    assert world.api.list(kinds.NODE_CLAIM).items == ()
+    world.run(31)
+    assert len(world.api.list(kinds.NODE_CLAIM).items) == 1
+
+
+def test_what_went_before_its_watch_came_about_is_forgotten_then() -> None:
+    """No watch tells the end of an object that it never showed."""
+    scene = Scene()
+
+    def watch(real: Callable[..., Watch], kind: Kind, *more: Any) -> Watch:
+        if kind == kinds.POD_DISRUPTION_BUDGET and scene.told.now() < 50:
+            raise refusal(500)
+        return real(kind, *more)
+
+    scene.kube.through("watch", watch)
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": {"maxUnavailable": 1}}
+    scene.live(40, *({**budget, "metadata": {"name": name}} for name in ("goes", "stays")))
+    assert (scene.state.is_synced, len(scene.state.budgets())) == (True, 2)
+    scene.world.api.delete(kinds.POD_DISRUPTION_BUDGET, "goes", "default")
+    scene.run(60)
+    assert [each.metadata.name for each in scene.state.budgets()] == ["stays"]
 
 
 def test_a_kind_that_is_not_served_holds_nobody_up() -> None:
@@ -203,6 +251,26 @@ def test_a_node_or_claim_that_was_missed_is_taken_in() -> None:
     compared(scene)
     assert [view.name for view in scene.state.snapshot().nodes] == [view.name for view in before.nodes]
     assert scene.told.repaired == {"Node": 1, "NodeClaim": 1}
+
+
+def test_that_a_claim_is_to_go_may_be_missed_and_it_goes_all_the_same() -> None:
+    """Who ends claims is asked, and not only the state mended."""
+    scene = Scene()
+
+    def watch(real: Callable[..., Watch], kind: Kind, *more: Any) -> Any:
+        deaf = Intercepted(real(kind, *more))
+        if kind == kinds.NODE_CLAIM:
+            deaf.through("poll", lambda poll: [event for event in poll() if not 60 <= scene.told.now() < 120])
+        return deaf
+
+    scene.kube.through("watch", watch)
+    scene.live(60, deployment(replicas=2))
+    (name,) = scene.claims()
+    scene.world.api.delete(kinds.NODE_CLAIM, name)
+    scene.run(60)
+    assert name in scene.claims()
+    compared(scene).run(120)
+    assert name not in scene.claims()
 
 
 def test_a_state_that_is_merely_behind_is_left_to_its_watches() -> None:

@@ -122,3 +122,14 @@ def test_a_bug_is_left_to_whoever_catches_it() -> None:
     with pytest.raises(InternalError):
         turn.reconcile(Request())
     assert log.lines == []
+
+
+def test_nobodys_turn_comes_before_all_is_known() -> None:
+    class Cluster:
+        is_synced = False
+
+    cluster, acted = Cluster(), list[str]()
+    turn = InTurn(Controller(lambda: acted.append(acting())), Log(), cluster)
+    assert (turn.reconcile(Request()), acted) == (Result(1.0), [])
+    cluster.is_synced = True
+    assert (turn.reconcile(Request()), acted) == (DONE, ["nodeclaim.test"])

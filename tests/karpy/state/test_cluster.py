@@ -363,6 +363,23 @@ def test_a_list_ends_the_claims_that_it_does_not_show_and_keeps_the_others() -> 
     assert [view.name for view in state.snapshot().nodes] == ["m", "young"]
 
 
+def test_what_was_read_without_a_watch_is_dropped_when_the_watch_lists_it_no_more() -> None:
+    state = ClusterState()
+    state.expect([KINDS["Pod"]])
+    state.fill(KINDS["Pod"], [make_pod("gone"), make_pod("here")])
+    assert (state.is_synced, [pod.metadata.name for pod in state.pods()]) == (True, ["gone", "here"])
+    state.retain(KINDS["Pod"], {"default/here"})
+    assert [pod.metadata.name for pod in state.pods()] == ["here"]
+
+
+def test_what_was_read_without_a_watch_is_left_aside_once_the_watch_has_listed() -> None:
+    state = ClusterState()
+    state.expect([KINDS["Pod"]])
+    state.retain(KINDS["Pod"], set())
+    state.fill(KINDS["Pod"], [make_pod("outdated")])
+    assert state.pods() == ()
+
+
 def test_an_answer_that_comes_in_after_the_claim_ended_brings_it_back_no_more() -> None:
     """A write, and the end of the claim by another hand, with the watch faster than the answer."""
 
