@@ -50,7 +50,6 @@ CAPACITY_OVERLAY_APPLIED: Final = "karpenter.sh/capacity-overlay-applied"
 
 TERMINATION_FINALIZER: Final = "karpenter.sh/termination"
 TERMINATION_TIMESTAMP: Final = "karpenter.sh/nodeclaim-termination-timestamp"
-REPLACE_BEFORE_DRAIN: Final = "karpy.dev/replace-before-drain"
 NODEPOOL_HASH: Final = "karpenter.sh/nodepool-hash"
 NODEPOOL_HASH_VERSION: Final = "karpenter.sh/nodepool-hash-version"
 

@@ -8,7 +8,17 @@ from typing import Any
 from karpy.errors import InvalidObject, plain
 from karpy.quantity import Format, Quantity, parse_milli, parse_units
 
-__all__ = ["CPU", "EPHEMERAL_STORAGE", "MEMORY", "NODES", "PODS", "Resources", "format_amount", "parse_amount"]
+__all__ = [
+    "CPU",
+    "EPHEMERAL_STORAGE",
+    "MEMORY",
+    "NODES",
+    "PODS",
+    "Resources",
+    "format_amount",
+    "parse_amount",
+    "with_usual",
+]
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -153,3 +163,11 @@ def total(vectors: Iterable[Mapping[str, int]]) -> Resources:
         for name, amount in _plain(vector).items():
             amounts[name] = amounts.get(name, 0) + amount
     return Resources(amounts)
+
+
+_USUAL = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
+
+
+def with_usual(held: Mapping[str, int]) -> Resources:
+    """What a pool holds, as it is told: the usual resources are always there, if only as zero."""
+    return _USUAL + held

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import attrs
 
@@ -24,44 +25,55 @@ _NOT_YET = frozenset({"SpotToSpotConsolidation"})
 """Gates that Karpenter has, and karpy not yet: they may be named, but not switched on."""
 
 
+def _number(
+    *, least: float = 0.0, most: float = math.inf, above: bool = False, whole: bool = False
+) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    """Refuses what is no finite number from ``least`` to ``most``; ``above``: ``least`` itself is refused too."""
+    kind = "a whole number" if whole else "a number"
+    bounds = f"above {least:g}" if above else f"from {least:g}"
+    accepted = f"{kind} {bounds}{f' to {most:g}' if math.isfinite(most) else '' if above else ' on'}"
+
+    def check(_settings: object, field: attrs.Attribute[Any], value: object) -> None:
+        is_number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+        if not is_number or not _is_within(cast("float", value)):
+            raise InvalidObject(f"found {shown(value)}", path=field.name, object_name="Settings", accepted=accepted)
+
+    def _is_within(value: float) -> bool:
+        return (least < value if above else least <= value) and value <= most and value < math.inf
+
+    return check
+
+
 @attrs.frozen(kw_only=True)
 class Settings:
     """Durations are seconds. Features that Karpenter has behind a gate are off unless set."""
 
-    batch_idle_duration_s: float = 1.0
+    batch_idle_duration_s: float = attrs.field(default=1.0, validator=_number())
     """A batch of pending pods is closed when no new one came for so long."""
-    batch_max_duration_s: float = 10.0
+    batch_max_duration_s: float = attrs.field(default=10.0, validator=_number())
     """And in any case after so long."""
     progressive_launch: bool = True
     """Whether planned machines that are full are launched while the batch is still held open by pods that keep coming."""
     foresee_placement: bool = True
     """Whether a plan for pods that wait allows for where kube-scheduler will put them among machines that come up together."""
-    max_instance_types: int = 600
+    max_instance_types: int = attrs.field(default=600, validator=_number(least=1, whole=True))
     """How many of the cheapest feasible types a launch keeps."""
-    launch_timeout_s: float = 300.0
-    registration_timeout_s: float = 900.0
-    expiry_spread: float = attrs.field(default=0.1)
+    launch_timeout_s: float = attrs.field(default=300.0, validator=_number(above=True))
+    registration_timeout_s: float = attrs.field(default=900.0, validator=_number(above=True))
+    expiry_spread: float = attrs.field(default=0.1, validator=_number(most=1))
     """Machines expire at different times within the last part of their life, which is this large: 0.1 of 30 days are 3 days. None
     gets older than ``expireAfter``. A pool's own annotation ``karpy.dev/expiry-spread`` says otherwise; 0 is Karpenter's way."""
-
-    @expiry_spread.validator
-    def _is_a_part(self, _attribute: object, value: float) -> None:
-        if not 0 <= value <= 1:
-            raise InvalidObject(
-                f"found {value!r}", path="expiry_spread", object_name="Settings", accepted="a number from 0 to 1"
-            )
-
-    registration_failures_allowed: int = attrs.field(default=3, validator=attrs.validators.ge(0))
+    registration_failures_allowed: int = attrs.field(default=3, validator=_number(whole=True))
     """After so many nodes in a row that did not join, their pool rests, and others serve its pods; 0: it never does. A pool's own
     annotation ``karpy.dev/registration-failures-allowed`` says otherwise."""
-    registration_rest_s: float = attrs.field(default=600.0, validator=attrs.validators.gt(0))
+    registration_rest_s: float = attrs.field(default=600.0, validator=_number(above=True))
     """How long a pool rests first; then one node is tried, and each rest after that is twice as long as the one before, at the most
     four hours."""
-    disruption_poll_s: float = 10.0
+    disruption_poll_s: float = attrs.field(default=10.0, validator=_number(above=True))
     """How often nodes are looked at for disruption while nothing happens."""
-    validation_delay_s: float = 15.0
+    validation_delay_s: float = attrs.field(default=15.0, validator=_number())
     """A command must still be right so long after it was found."""
-    replacement_timeout_s: float = 600.0
+    replacement_timeout_s: float = attrs.field(default=600.0, validator=_number(above=True))
     replace_before_drain: bool = False
     """Whether a node that is deleted, or expires, is drained only when its pods have a place on nodes that are up, or after
     `replacement_timeout_s`. A pool's annotation ``karpy.dev/replace-before-drain`` ("true" or "false") decides for its nodes."""

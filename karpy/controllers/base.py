@@ -13,9 +13,9 @@ from typing import Protocol
 import attrs
 
 from karpy.objects.kinds import Kind
-from karpy.objects.watchevent import WatchEvent
+from karpy.objects.watchevent import EventType, WatchEvent
 
-__all__ = ["DONE", "Controller", "Request", "Result", "Source", "by_name", "singleton"]
+__all__ = ["DONE", "Controller", "Request", "Result", "Source", "by_name", "singleton", "when_new"]
 
 
 @attrs.frozen(order=True)
@@ -53,6 +53,11 @@ def by_name(event: WatchEvent) -> tuple[Request, ...]:
 def singleton(_event: WatchEvent) -> tuple[Request, ...]:
     """The one request of a controller that looks at everything at once."""
     return (Request(),)
+
+
+def when_new(requests: Callable[[WatchEvent], tuple[Request, ...]]) -> Callable[[WatchEvent], tuple[Request, ...]]:
+    """The same requests, of things that were not there before alone."""
+    return lambda event: requests(event) if event.type is EventType.ADDED else ()
 
 
 class Controller(Protocol):

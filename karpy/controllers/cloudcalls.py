@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Self, TypeVar
 
 from karpy.clock import Clock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
@@ -32,18 +33,21 @@ T = TypeVar("T")
 
 
 OPTIONAL = (Defaulting, GivingNotice, RefusingVolumes, Repairing, WithRegistrationHooks)
-"""What a provider may offer beside the contract. It is passed on as it is."""
+"""What a provider may offer beside the contract. It is passed on as it is at the time."""
 
 
 class CountedCloud:
     """``provider``, whose calls are counted and timed under Karpenter's names of them."""
 
+    def __new__(cls, provider: CloudProvider, _metrics: Metrics, _clock: Clock) -> Self:
+        """One whose class has what this provider offers beside the contract, and nothing that it does not."""
+        passed_on = {name: property(attrgetter(f"_provider.{name}")) for name in _offered(provider)}
+        return object.__new__(type(cls.__name__, (cls,), passed_on))
+
     def __init__(self, provider: CloudProvider, metrics: Metrics, clock: Clock) -> None:
         self._provider = provider
         self._metrics = metrics
         self._clock = clock
-        for name in _offered(provider):
-            setattr(self, name, _passed_on(provider, name))
 
     @property
     def name(self) -> str:
@@ -95,11 +99,6 @@ def _offered(provider: object) -> Iterator[str]:
     for protocol in OPTIONAL:
         if isinstance(provider, protocol):
             yield from (name for name in vars(protocol) if not name.startswith("_"))
-
-
-def _passed_on(provider: object, name: str) -> Any:
-    found = getattr(provider, name)
-    return (lambda *given, **named: getattr(provider, name)(*given, **named)) if callable(found) else found
 
 
 def _label(error: ProviderError) -> str:

@@ -45,6 +45,8 @@ class _UnderWay:
     command: Command
     replacements: tuple[str, ...]
     started: float
+    ended: set[str] = attrs.field(factory=set)
+    """Claims whose end was asked for already: where one cannot be asked for, it is tried again with the others."""
 
 
 @attrs.frozen(eq=False)
@@ -167,16 +169,22 @@ class Disruption:
             return Result(shared.settings.disruption_poll_s)
         if not all(claim is not None and claim.is_initialized for claim in claims):
             return Result(_WATCH_REPLACEMENTS_S)
-        self._record.succeeded(command, shared.state.snapshot())
         for name in under_way.replacements:  # its pods come only now
             shared.state.nominate(name, (), until=self._nominated_until())
+        picture = shared.state.snapshot()
         for claim, node in self._members(command):
-            why = command.reason.value
-            shared.recorder.normal(NODE, node.metadata, "DisruptionTerminating", f"Disrupting Node: {why}")
-            shared.recorder.normal(NODE_CLAIM, claim.metadata, "DisruptionTerminating", f"Disrupting NodeClaim: {why}")
-            end_claim(shared, claim, why.lower())
+            if claim.name not in under_way.ended:
+                self._end(claim, node, command.reason.value)
+                under_way.ended.add(claim.name)
+        self._record.succeeded(command, picture)
         self._under_way = None
         return Result(0)
+
+    def _end(self, claim: NodeClaim, node: Node, why: str) -> None:
+        recorder = self._shared.recorder
+        recorder.normal(NODE, node.metadata, "DisruptionTerminating", f"Disrupting Node: {why}")
+        recorder.normal(NODE_CLAIM, claim.metadata, "DisruptionTerminating", f"Disrupting NodeClaim: {why}")
+        end_claim(self._shared, claim, why.lower())
 
     def _abandon(self, under_way: _UnderWay) -> None:
         """The replacement did not come: everything stays as it was."""

@@ -11,13 +11,12 @@ import attrs
 
 from karpy import labels
 from karpy.cloud.notices import GivingNotice, Notice, NoticeKind
-from karpy.controllers.base import DONE, Request, Result, Source
+from karpy.controllers.base import DONE, Request, Result, Source, singleton, when_new
 from karpy.controllers.shared import Shared
 from karpy.errors import KarpyError, ProviderError
 from karpy.metrics import INTERRUPTION_DELETED_MESSAGES, INTERRUPTION_QUEUE_DURATION, INTERRUPTION_RECEIVED_MESSAGES
 from karpy.objects.kinds import NODE, NODE_CLAIM
 from karpy.objects.nodeclaim import NodeClaim
-from karpy.objects.watchevent import EventType, WatchEvent
 
 __all__ = ["Interruption"]
 
@@ -57,7 +56,7 @@ class Interruption:
     @property
     def sources(self) -> Sequence[Source]:
         """The first claim begins it. From then on it wakes itself."""
-        return (Source(NODE_CLAIM, _when_new),) if self._shared.clouds.giving_notice else ()
+        return (Source(NODE_CLAIM, when_new(singleton)),) if self._shared.clouds.giving_notice else ()
 
     def reconcile(self, _request: Request) -> Result:
         """Deal with what is there. One notice, or one cloud, that cannot be dealt with holds up no other."""
@@ -111,7 +110,3 @@ class Interruption:
         node = self._shared.state.node_of(claim)
         for kind, about in ((NODE_CLAIM, claim.metadata), *(((NODE, node.metadata),) if node is not None else ())):
             tell(kind, about, reason, message.format(kind.kind))
-
-
-def _when_new(event: WatchEvent) -> tuple[Request, ...]:
-    return (Request(),) if event.type is EventType.ADDED else ()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import attrs
 
 from karpy.lifecycle.conditions import AWAITING, AWAITING_MESSAGE
@@ -15,6 +18,7 @@ __all__ = [
     "REGISTRATION_FAILED_MESSAGE",
     "REGISTRATION_HEALTHY",
     "History",
+    "class_generation",
     "current_health",
     "unhealthy",
 ]
@@ -65,9 +69,15 @@ class History:
         return self.joined.count(False) < _UNHEALTHY_FROM
 
 
-def current_health(pool: NodePool, class_generation: int) -> Condition | None:
-    """What is known of the pool as it is now: nothing that is about another version of it, or of its node class."""
+def class_generation(node_class: Mapping[str, Any] | None) -> int | None:
+    """Which version of a pool's node class there is; None where there is none."""
+    return None if node_class is None else int(node_class["metadata"].get("generation") or 0)
+
+
+def current_health(pool: NodePool, generation: int | None) -> Condition | None:
+    """What is known of the pool as it is now, with its node class of this generation: nothing that is about another version of
+    either."""
     known = find_condition(pool.conditions, REGISTRATION_HEALTHY)
     if known is None or known.observed_generation != (pool.metadata.generation or None):
         return None
-    return known if pool.class_generation in (None, class_generation) else None
+    return known if pool.class_generation in (None, generation) else None

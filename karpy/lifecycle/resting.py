@@ -19,7 +19,7 @@ from karpy.settings import Settings
 
 __all__ = [
     "CAPACITY",
-    "Patience",
+    "Endurance",
     "after_failure",
     "after_rest",
     "is_trying",
@@ -36,7 +36,7 @@ _MOST_DOUBLINGS = 30
 
 
 @attrs.frozen
-class Patience:
+class Endurance:
     """``allowed`` failures in a row before the pool rests (0: it never does); the first rest, each twice as long as the one before,
     and the longest."""
 
@@ -47,17 +47,17 @@ class Patience:
     def rest_s(self, failures: int) -> float:
         """How long the pool rests after so many failures in a row.
 
-        >>> [Patience(3, 60.0, 200.0).rest_s(failures) for failures in (3, 4, 5)]
+        >>> [Endurance(3, 60.0, 200.0).rest_s(failures) for failures in (3, 4, 5)]
         [60.0, 120.0, 200.0]
         """
         doublings = min(max(failures - self.allowed, 0), _MOST_DOUBLINGS)
         return min(self.first_s * 2.0**doublings, self.longest_s)
 
 
-_FOR_CAPACITY = Patience(1, 30.0, 600.0)
+_FOR_CAPACITY = Endurance(1, 30.0, 600.0)
 
 
-def patience_with(pool: NodePool, settings: Settings, reason: str) -> Patience:
+def patience_with(pool: NodePool, settings: Settings, reason: str) -> Endurance:
     """How much is taken from a pool whose machines fail for this reason. An annotation that cannot be read counts as none."""
     if reason == CAPACITY:
         return _FOR_CAPACITY
@@ -67,11 +67,11 @@ def patience_with(pool: NodePool, settings: Settings, reason: str) -> Patience:
         allowed = None
     if allowed is None:
         allowed = settings.registration_failures_allowed
-    return Patience(allowed, settings.registration_rest_s, max(settings.registration_rest_s, _LONGEST_REST_S))
+    return Endurance(allowed, settings.registration_rest_s, max(settings.registration_rest_s, _LONGEST_REST_S))
 
 
 def after_failure(
-    known: Condition | None, patience: Patience, *, reason: str, why: str, began: float, now: float
+    known: Condition | None, patience: Endurance, *, reason: str, why: str, began: float, now: float
 ) -> Condition | None:
     """What the pool says after one more machine failed that was begun at ``began``; None: what it said before.
 
@@ -87,7 +87,7 @@ def after_failure(
     return Condition(RESTING, "True", reason, _told(failures, f"nothing is launched from the pool until {until}", why))
 
 
-def rests_for(known: Condition | None, patience: Patience, *, now: float) -> float | None:
+def rests_for(known: Condition | None, patience: Endurance, *, now: float) -> float | None:
     """Seconds until the rest is over; None where the pool does not rest. A clock that jumped back makes no rest longer."""
     if known is None or not known.is_true:
         return None

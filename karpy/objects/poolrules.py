@@ -15,6 +15,7 @@ from karpy.labels import LabelSpec
 from karpy.objects.endurance import registration_failures_allowed
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.labelsyntax import KEY_FORM, VALUE_FORM, is_label_key, is_label_value
+from karpy.objects.leaving import replace_before_drain
 from karpy.objects.lifespan import expiry_spread
 from karpy.objects.nodepool import NodePool, WireRequirement
 from karpy.objects.timelimits import LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT, time_limit
@@ -52,6 +53,7 @@ def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[InvalidObje
         partial(time_limit, key=REGISTRATION_TIMEOUT),
         registration_failures_allowed,
         expiry_spread,
+        replace_before_drain,
     )
     for read in readers:
         try:

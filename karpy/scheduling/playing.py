@@ -25,7 +25,7 @@ from karpy.scheduling.run import Run
 from karpy.scheduling.rungs import Rung
 from karpy.state.snapshot import NodeView
 
-__all__ = ["Played", "play"]
+__all__ = ["Played", "play", "play_in_turn"]
 
 _BEST = 100.0
 _ROUNDS = 3
@@ -38,6 +38,19 @@ class Played:
 
     on: Mapping[NodeView, Sequence[Pod]]
     left: Sequence[Pod]
+
+
+def play(run: Run, views: Iterable[NodeView], in_order: Sequence[Pod]) -> Played:
+    """Put the pods of ``run``, which is used up by it, on these of its nodes, in the order of kube-scheduler's queue."""
+    board = _Board(run, frozenset(map(id, views)))
+    classes = {pod.metadata.uid: pod_class for pod_class in run.classes for pod in pod_class.pods}
+    waiting: Sequence[Pod] = [pod for pod in in_order if pod.metadata.uid in classes]
+    for _ in range(_ROUNDS):
+        left = [pod for pod in waiting if not board.put(pod, classes[pod.metadata.uid])]
+        if len(left) == len(waiting) or not left:
+            break
+        waiting = left
+    return Played({node.view: node.pods for node in board.nodes if node.pods}, left if waiting else ())
 
 
 def play_in_turn(run: Run, views: Iterable[NodeView], in_order: Sequence[Pod]) -> Played:
@@ -69,19 +82,6 @@ def play_in_turn(run: Run, views: Iterable[NodeView], in_order: Sequence[Pod]) -
 
 def _put_on(run: Run, node: ExistingNode, pod: Pod, pod_class: PodClass) -> bool:
     return any(run.open_nodes.keep(node, Lot(pod_class, (pod,)), rung) for rung in run.ladder(pod_class))
-
-
-def play(run: Run, views: Iterable[NodeView], in_order: Sequence[Pod]) -> Played:
-    """Put the pods of ``run``, which is used up by it, on these of its nodes, in kube-scheduler's order (see `queue_order`)."""
-    board = _Board(run, frozenset(map(id, views)))
-    classes = {pod.metadata.uid: pod_class for pod_class in run.classes for pod in pod_class.pods}
-    waiting: Sequence[Pod] = [pod for pod in in_order if pod.metadata.uid in classes]
-    for _ in range(_ROUNDS):
-        left = [pod for pod in waiting if not board.put(pod, classes[pod.metadata.uid])]
-        if len(left) == len(waiting) or not left:
-            break
-        waiting = left
-    return Played({node.view: node.pods for node in board.nodes if node.pods}, left if waiting else ())
 
 
 class _Machine:

@@ -25,7 +25,7 @@ from karpy.scheduling.policy import Policy
 from karpy.scheduling.run import Run
 from karpy.state.snapshot import Nodes, NodeView, Snapshot
 
-__all__ = ["missing", "settled"]
+__all__ = ["found_missing", "settled"]
 
 _ROUNDS = 3
 """How often machines are added: those that come with the others change who goes where."""
@@ -43,14 +43,14 @@ def settled(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, so
     """The plan, with the machines in addition that somebody would find missing."""
     found = plan
     for _ in range(_ROUNDS):
-        more = missing(found, snapshot, catalog, policy, solve_again)
+        more = found_missing(found, snapshot, catalog, policy, solve_again)
         if more is None or not more.launches:
             return found
         found = _merged(found, more)
     return found
 
 
-def missing(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, solve_again: Again) -> Plan | None:
+def found_missing(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Policy, solve_again: Again) -> Plan | None:
     """What those need who would be left out; None where nobody would."""
     if not plan.launches or any(_is_reserved(launch) for launch in plan.launches):
         return None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from karpy.errors import InvalidObject
@@ -47,7 +48,38 @@ def test_a_gate_that_cannot_be_switched_is_refused_by_name(text: str, complaint:
     assert str(refused.value) == complaint
 
 
-@pytest.mark.parametrize("spread", [-0.1, 1.1, float("nan")])
-def test_machines_cannot_lose_more_than_their_life(spread: float) -> None:
-    with pytest.raises(InvalidObject, match=r"Settings: expiry_spread: found .* \(accepted: a number from 0 to 1\)"):
-        Settings(expiry_spread=spread)
+NUMBERS = {field.name: field for field in attrs.fields(Settings) if type(field.default) in (int, float)}
+POSITIVE = (
+    *("launch_timeout_s", "registration_timeout_s", "registration_rest_s", "disruption_poll_s"),
+    *("replacement_timeout_s", "max_instance_types"),
+)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [-1, True, None, "x", float("nan"), float("inf"), [1]])
+def test_what_is_no_number_that_makes_sense_is_refused_by_name(name: str, value: object) -> None:
+    with pytest.raises(
+        InvalidObject, match=rf"^Settings: {name}: found .* \(accepted: a (whole )?number (from|above) "
+    ):
+        Settings(**{name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_zero_is_accepted_where_it_means_something(name: str) -> None:
+    if name in POSITIVE:
+        with pytest.raises(InvalidObject, match=name):
+            Settings(**{name: 0})  # type: ignore[arg-type]
+    else:
+        assert getattr(Settings(**{name: 0}), name) == 0  # type: ignore[arg-type]
+
+
+def test_what_is_accepted_is_told() -> None:
+    def complaint(**given: object) -> str:
+        with pytest.raises(InvalidObject) as refused:
+            Settings(**given)  # type: ignore[arg-type]
+        return str(refused.value)
+
+    assert complaint(expiry_spread=1.1) == "Settings: expiry_spread: found 1.1 (accepted: a number from 0 to 1)"
+    assert complaint(launch_timeout_s=-5) == "Settings: launch_timeout_s: found -5 (accepted: a number above 0)"
+    told = "Settings: registration_failures_allowed: found 0.5 (accepted: a whole number from 0 on)"
+    assert complaint(registration_failures_allowed=0.5) == told

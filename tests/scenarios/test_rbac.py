@@ -29,13 +29,23 @@ BUDGET = {
     "metadata": {"name": "one-at-a-time", "namespace": "default"},
     "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
 }
+OLD_POOL = {
+    "apiVersion": "karpenter.sh/v1alpha5",
+    "kind": "Provisioner",
+    "metadata": {"name": "old"},
+    "spec": {
+        "limits": {"resources": {"cpu": "0"}},
+        "providerRef": {"apiVersion": "sim.karpy.dev/v1", "kind": "SimNodeClass", "name": "default"},
+    },
+}
+"""From an earlier age. It may launch nothing; that it is well is written onto it all the same."""
 
 
 def lived(*manifest: dict[str, Any]) -> World:
     """Pods come and go, and so do nodes, by controllers that have the rights of ``manifest`` alone."""
     world = World(timing=QUICK, rbac=True)
     world.api.access.uses = Uses()
-    world.apply([*manifest, NODE_CLASS, pool(), BUDGET])
+    world.apply([*manifest, NODE_CLASS, pool(), OLD_POOL, BUDGET])
     kube = world.api.acting_as(KARPY)
     loop = Loop(kube, world.clock)
     operator = Operator(kube=kube, providers=(world.cloud,), clock=world.clock, log=Silence())

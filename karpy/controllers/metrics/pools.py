@@ -18,12 +18,10 @@ from karpy.gauges import (
 )
 from karpy.metrics import Reading
 from karpy.objects.nodepool import NodePool
-from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources, total
+from karpy.resources import total, with_usual
 from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["read_pools"]
-
-_ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
 
 
 def read_pools(snapshot: Snapshot, catalog: Catalog) -> Iterator[Reading]:
@@ -38,7 +36,7 @@ def read_pools(snapshot: Snapshot, catalog: Catalog) -> Iterator[Reading]:
 def _read_pool(pool: NodePool, views: Sequence[NodeView], snapshot: Snapshot, catalog: Catalog) -> Iterator[Reading]:
     own = {"nodepool": pool.name}
     yield from amount_readings(NODEPOOLS_LIMIT, pool.limits or {}, own)
-    held = _ALWAYS_COUNTED + total(view.capacity for view in views if not view.is_leaving)
+    held = with_usual(total(view.capacity for view in views if not view.is_leaving))
     yield from amount_readings(NODEPOOLS_USAGE, held, own)
     yield Reading(NODEPOOLS_COST, sum(price_of(view, catalog) for view in views if view.is_managed), own)
     for reason in Reason:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import attrs
 
-from karpy import labels
 from karpy.controllers.shared import Shared
+from karpy.errors import InvalidObject
+from karpy.objects.leaving import replace_before_drain
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.scheduling.configured import solve_as_set
 from karpy.state.catalogs import with_catalog
+from karpy.state.snapshot import Snapshot
 
 __all__ = ["Replacing"]
 
@@ -23,9 +25,11 @@ _LOOK_AGAIN_S = 2.0
 
 @attrs.frozen
 class _Look:
-    """Which pods (by uid) had no place on nodes that are up, and when that was."""
+    """Which pods (by uid) had no place on nodes that are up, when that was, and what was looked at."""
 
     at: float
+    version: int
+    to_place: frozenset[str]
     homeless: frozenset[str]
 
 
@@ -48,22 +52,34 @@ class Replacing:
         return min(left_s, _LOOK_AGAIN_S)
 
     def _is_wanted(self, claim: NodeClaim) -> bool:
+        """What the pool asks for, or else the setting. What it asks for wrongly does not count; its condition tells of that."""
         pool = self._shared.state.pool(claim.pool)
-        wish = (pool.metadata.annotations or {}).get(labels.REPLACE_BEFORE_DRAIN) if pool is not None else None
-        return wish == "true" if wish in ("true", "false") else self._shared.settings.replace_before_drain
+        try:
+            wish = None if pool is None else replace_before_drain(pool.metadata.annotations or {})
+        except InvalidObject:
+            wish = None
+        return self._shared.settings.replace_before_drain if wish is None else wish
 
     def _has_homeless(self, node: Node, now: float) -> bool:
         pods = self._shared.state.pods_on(node.name)
         if not any(pod.is_reschedulable for pod in pods):
             return False
         if self._look is None or not 0 <= now - self._look.at < _LOOK_AGAIN_S:
-            self._look = _Look(now, self._homeless(now))
+            self._look = self._look_at(now)
         return any(pod.metadata.uid in self._look.homeless for pod in pods)
 
-    def _homeless(self, now: float) -> frozenset[str]:
+    def _look_at(self, now: float) -> _Look:
+        """How it is now. Where nothing changed since the last look, and no pod's time has come, that holds still."""
+        snapshot, last = self._shared.state.snapshot().at(now), self._look
+        to_place = frozenset(pod.metadata.uid for pod in snapshot.to_place)
+        if last is not None and (last.version, last.to_place) == (snapshot.version, to_place):
+            return attrs.evolve(last, at=now)
+        return _Look(now, snapshot.version, to_place, self._homeless(snapshot))
+
+    def _homeless(self, picture: Snapshot) -> frozenset[str]:
         """The pods of leaving nodes that the nodes that are up have no room for, when all that wait for a place get theirs."""
         shared = self._shared
-        snapshot, catalog = with_catalog(shared.state.snapshot().at(now), shared.clouds, shared.settings)
+        snapshot, catalog = with_catalog(picture, shared.clouds, shared.settings)
         up = tuple(view for view in snapshot.nodes if view.is_initialized or view.is_leaving)
         plan = solve_as_set(shared.settings, attrs.evolve(snapshot, nodes=up, pools=()), catalog)
         housed = {uid for nomination in plan.nominations for uid in nomination.pod_uids}

@@ -229,7 +229,7 @@ class NodeTermination:
         )
         reason = "AwaitingVolumeDetachment"
         self._shared.recorder.normal(NODE, node.metadata, reason, text, topic=reason)
-        self._set(claim, self._drained(claim), Condition(VOLUMES_DETACHED, "Unknown", reason, reason))
+        self._set_drained(claim, Condition(VOLUMES_DETACHED, "Unknown", reason, reason))
         left_s = math.inf if deadline is None else deadline - self._shared.clock.now()
         return Result(min(left_s, _LOOK_AGAIN_S))
 
@@ -244,17 +244,20 @@ class NodeTermination:
             VOLUMES_DETACHED, "False", "TerminationGracePeriodElapsed", "TerminationGracePeriodElapsed"
         )
         ending = Condition(INSTANCE_TERMINATING, "True", INSTANCE_TERMINATING, "")
-        self._set(claim, self._drained(claim), detached if were_detached else given_up, ending)
+        self._set_drained(claim, detached if were_detached else given_up, ending)
         try:
             provider.delete(claim.provider_id)
         except NodeClaimNotFound:
             return self._let_go(node, claim)
         return Result(_DELETE_RETRY_S)
 
-    def _drained(self, claim: NodeClaim | None) -> Condition:
-        if claim is not None and not claim.is_true(DRAINED):
+    def _set_drained(self, claim: NodeClaim | None, *others: Condition) -> None:
+        """Its pods are gone. That is counted once, when it is written."""
+        if claim is None:
+            return
+        self._set(claim, Condition(DRAINED, "True", DRAINED, ""), *others)
+        if not claim.is_true(DRAINED):
             self._shared.metrics.add(NODES_DRAINED, nodepool=claim.pool)
-        return Condition(DRAINED, "True", DRAINED, "")
 
     def _let_go(self, node: Node, claim: NodeClaim | None) -> Result:
         shared = self._shared

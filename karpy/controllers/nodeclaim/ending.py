@@ -13,7 +13,10 @@ _CONSOLIDATION = frozenset({"empty", "underutilized"})
 
 
 def end_claim(shared: Shared, claim: NodeClaim, reason: str) -> None:
-    """Ask for the claim's end. ``reason`` is one of core specification 8.1, in small letters, such as ``launch_timeout``."""
+    """Ask for the claim's end, unless it is ending. ``reason`` is one of core specification 8.1, in small letters, such as
+    ``launch_timeout``."""
+    if claim.metadata.is_deleting:
+        return
     node = shared.state.node_of(claim)
     moved = 0 if node is None else sum(pod.is_reschedulable for pod in shared.state.pods_on(node.name))
     shared.delete_claim(claim)

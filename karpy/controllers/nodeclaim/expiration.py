@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from karpy.controllers.base import DONE, Request, Result, Source
+from karpy.controllers.base import DONE, Request, Result, Source, by_name, when_new
 from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.shared import Shared
 from karpy.disruption.budgets import allowed_disruptions
@@ -40,7 +40,7 @@ class Expiration:
     def sources(self) -> Sequence[Source]:
         """What a claim says of its end is the same all its life."""
         pools = (Source(kind, self._claims_of_pool) for kind in (NODE_POOL, PROVISIONER))
-        return (Source(NODE_CLAIM, _when_new), *pools)
+        return (Source(NODE_CLAIM, when_new(by_name)), *pools)
 
     def _claims_of_pool(self, event: WatchEvent) -> tuple[Request, ...]:
         metadata = event.object["metadata"]
@@ -84,7 +84,3 @@ class Expiration:
     def _can_spare(self, pool: NodePool | None) -> bool:
         """Whether the pool's budgets, those for any reason, let one more of its nodes go now."""
         return pool is None or allowed_disruptions(self._shared.state.snapshot(), pool, None) > 0
-
-
-def _when_new(event: WatchEvent) -> tuple[Request, ...]:
-    return (Request(event.object["metadata"]["name"]),) if event.type is EventType.ADDED else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from karpy.clock import format_time, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source
@@ -64,6 +65,7 @@ class PodEvents:
         return DONE
 
 
-def _is_daemon(metadata: dict[str, object]) -> bool:
+def _is_daemon(metadata: Mapping[str, Any]) -> bool:
+    """As `Pod.is_owned_by_daemon_set`, of what is not decoded: every event of every pod comes by here."""
     owners = metadata.get("ownerReferences") or ()
-    return any(owner.get("kind") == "DaemonSet" for owner in owners)  # type: ignore[attr-defined]
+    return any(owner.get("kind") == "DaemonSet" and owner.get("apiVersion") == "apps/v1" for owner in owners)

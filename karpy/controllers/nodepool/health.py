@@ -14,6 +14,7 @@ from karpy.lifecycle.health import (
     REGISTRATION_FAILED,
     REGISTRATION_FAILED_MESSAGE,
     History,
+    class_generation,
     current_health,
     unhealthy,
 )
@@ -82,17 +83,14 @@ class PoolHealth:
         if pool is None:
             self._histories.pop(claim.pool, None)
             return
-        now_is = (pool.metadata.uid, pool.metadata.generation, self._class_generation(pool))
+        generation = class_generation(self._shared.state.node_class(pool.node_class))
+        now_is = (pool.metadata.uid, pool.metadata.generation, generation)
         was, history = self._histories.get(pool.name, (None, History()))
         if was != now_is:
-            history = History.of(current_health(pool, self._class_generation(pool)))
+            history = History.of(current_health(pool, generation))
         history = history.after(joined=joined)
         write_conditions(self._shared, pool, change(pool, history))
         self._histories[pool.name] = (now_is, history)
-
-    def _class_generation(self, pool: NodePool) -> int:
-        raw = self._shared.state.node_class(pool.node_class)
-        return 0 if raw is None else int(raw["metadata"].get("generation") or 0)
 
     def _with(self, pool: NodePool, known: Sequence[Condition], new: Condition) -> _Conditions:
         """Said of the pool as it is now."""

@@ -12,14 +12,14 @@ from karpy.controllers.nodepool.writing import write_conditions
 from karpy.controllers.shared import Shared, conditions_patch
 from karpy.errors import ProviderError
 from karpy.lifecycle.conditions import AWAITING, AWAITING_MESSAGE, with_condition, with_conditions
-from karpy.lifecycle.health import AWAITED, current_health
+from karpy.lifecycle.health import AWAITED, class_generation, current_health
 from karpy.lifecycle.resting import after_rest, patience_with, rests_for
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, find_condition, readable_conditions
 from karpy.objects.nodepool import RESTING, NodeClassRef, NodePool
 from karpy.objects.poolrules import pool_problems
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS, Resources
+from karpy.resources import NODES, with_usual
 from karpy.state.snapshot import InvalidPool
 
 __all__ = ["POOL_CONDITIONS", "PoolStatus"]
@@ -29,7 +29,6 @@ VALIDATION_FAILED = "NodePoolValidationFailed"
 NODE_CLASS_READY = "NodeClassReady"
 POOL_CONDITIONS = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
 """A pool is Ready when these hold."""
-_ALWAYS_COUNTED = Resources(dict.fromkeys((CPU, EPHEMERAL_STORAGE, MEMORY, NODES, PODS), 0))
 _RECHECK_S = 60.0
 _COUNT_EVERY_S = 5.0
 
@@ -87,10 +86,10 @@ class PoolStatus:
 
     def _report(self, pool: NodePool, provider: CloudProvider | None) -> Result:
         """Conditions at once; counters, which every claim moves, at most every few seconds."""
-        now, class_generation = self._shared.clock.now(), self._class_generation(pool)
+        now, generation = self._shared.clock.now(), class_generation(self._shared.state.node_class(pool.node_class))
         news = [self._validate(pool), self._node_class_ready(pool, provider)]
         resting = find_condition(pool.conditions, RESTING)
-        if class_generation is not None and current_health(pool, class_generation) is None:
+        if generation is not None and current_health(pool, generation) is None:
             news.append(AWAITED)  # it was changed: nothing is known of it as it is now, and so it does not rest
             resting = None
         rest = self._rest_of(pool, resting)
@@ -100,8 +99,8 @@ class PoolStatus:
         conditions = with_conditions(known, news, POOL_CONDITIONS, now=now, generation=pool.metadata.generation)
         uncounted = self._uncounted_s(pool, now)
         fields = {} if uncounted else self._new_counters(pool)
-        if self._kind == NODE_POOL and class_generation not in (None, pool.class_generation):
-            fields["nodeClassObservedGeneration"] = class_generation
+        if self._kind == NODE_POOL and generation not in (None, pool.class_generation):
+            fields["nodeClassObservedGeneration"] = generation
         write_conditions(self._shared, pool, conditions, **fields)
         if not uncounted:
             self._counted[pool.name] = now
@@ -117,10 +116,6 @@ class PoolStatus:
         """The pool's counters, if they are not what its status says."""
         counters = self._count(pool)
         return {} if counters == {name: pool.counters[name] for name in counters} else counters
-
-    def _class_generation(self, pool: NodePool) -> int | None:
-        raw = self._shared.state.node_class(pool.node_class)
-        return None if raw is None else int(raw["metadata"].get("generation") or 0)
 
     def _rest_of(self, pool: NodePool, resting: Condition | None) -> float | None:
         """Seconds until the pool's rest is over; None where it does not rest."""
@@ -140,7 +135,7 @@ class PoolStatus:
 
     def _count(self, pool: NodePool) -> dict[str, Any]:
         """Capacity of the pool's machines that are not leaving; the usual resources are always there, if only as zero."""
-        held = _ALWAYS_COUNTED + self._shared.state.held_by(pool.name)
+        held = with_usual(self._shared.state.held_by(pool.name))
         counters: dict[str, Any] = {"resources": held.to_dict()}
         if self._kind == NODE_POOL:
             counters["nodes"] = held[NODES]

@@ -8,7 +8,7 @@ import pytest
 
 from karpy import cloud
 from karpy.cloud.notices import GivingNotice
-from karpy.cloud.provider import CloudProvider
+from karpy.cloud.provider import CloudProvider, Repairing, RepairPolicy
 from karpy.controllers.cloudcalls import OPTIONAL, CountedCloud
 from karpy.errors import CreateFailed, InsufficientCapacity, NodeClaimNotFound, NodeClassNotReady, Throttled
 from karpy.metrics import CLOUDPROVIDER_DURATION, CLOUDPROVIDER_ERRORS
@@ -87,6 +87,15 @@ def test_whatever_a_provider_may_offer_it_offers_still(clock: FakeClock) -> None
     assert [isinstance(counted, each) for each in OPTIONAL] == [isinstance(offered, each) for each in OPTIONAL]
     assert isinstance(counted, GivingNotice)
     assert counted.messages() == offered.messages()
+
+
+def test_what_a_provider_offers_is_read_whenever_it_is_asked_for(clock: FakeClock) -> None:
+    offered = SimCloud((GenericModel(),), clock, 0)
+    counted = CountedCloud(offered, Exposition(clock), clock)
+    assert isinstance(counted, Repairing)
+    assert counted.repair_policies == offered.repair_policies
+    offered.repair_policies = (RepairPolicy("Ready", "False", 60.0),)
+    assert counted.repair_policies == offered.repair_policies
 
 
 def test_every_protocol_that_a_provider_may_offer_is_known_here() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from karpy.lifecycle.resting import (
     CAPACITY,
-    Patience,
+    Endurance,
     after_failure,
     after_rest,
     is_trying,
@@ -17,13 +17,13 @@ from karpy.objects.meta import Condition, find_condition, set_condition
 from karpy.objects.nodepool import NodePool
 from karpy.settings import Settings
 
-THREE = Patience(3, 600.0, 3600.0)
+THREE = Endurance(3, 600.0, 3600.0)
 
 
 class Told:
     """The condition of one pool as time passes."""
 
-    def __init__(self, patience: Patience = THREE) -> None:
+    def __init__(self, patience: Endurance = THREE) -> None:
         self.patience = patience
         self.conditions: tuple[Condition, ...] = ()
 
@@ -103,14 +103,14 @@ def test_a_machine_of_before_the_rest_says_nothing_new(began: float, counts: boo
 
 
 def test_who_never_rests_says_nothing() -> None:
-    told = Told(Patience(0, 600.0, 3600.0))
+    told = Told(Endurance(0, 600.0, 3600.0))
     told.fail(0.0)
     assert told.conditions == ()
 
 
 def test_a_rest_ends_at_once_where_rests_are_switched_off() -> None:
     resting = Condition("Resting", "True", "R", "3 in a row failed", "1970-01-01T00:00:00Z")
-    assert rests_for(resting, Patience(0, 600.0, 3600.0), now=1.0) == 0.0
+    assert rests_for(resting, Endurance(0, 600.0, 3600.0), now=1.0) == 0.0
 
 
 def test_a_clock_that_jumped_back_makes_no_rest_longer() -> None:

@@ -15,7 +15,7 @@ from karpy.scheduling.plan import Plan
 from karpy.scheduling.policy import Policy
 from karpy.scheduling.run import Run
 from karpy.scheduling.scheduler import solve
-from karpy.scheduling.settling import missing
+from karpy.scheduling.settling import found_missing
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 from karpy.testing import make_buffer, make_catalog, make_machine, make_nodepool, make_pod, make_pod_template, selector
@@ -93,7 +93,7 @@ def test_fewer_pods_would_be_left_out_of_what_is_planned_now() -> None:
         catalog = make_catalog(snapshot)
         for settings in (FORESEEING, BLIND):
             plan = plan_as_set(settings, snapshot, catalog)
-            more = missing(plan, snapshot, catalog, Policy(), lambda cluster, pods: solve(cluster, catalog, pods))  # noqa: B023
+            more = found_missing(plan, snapshot, catalog, Policy(), lambda cluster, pods: solve(cluster, catalog, pods))  # noqa: B023
             left_out[settings.foresee_placement] += (
                 sum(len(each.pods) for each in more.launches) if more is not None else 0
             )

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from karpy.controllers.node import replacing
 from karpy.objects import kinds
+from karpy.scheduling.configured import solve_as_set
 from karpy.settings import Settings
 from tests.karpy.controllers.node.leaving import WISH, Leaving, budget, wishing
 from tests.karpy.controllers.stage import Json, apps, pool
@@ -96,15 +98,48 @@ def test_pods_are_missing_for_as_long_as_they_take_to_start_and_not_for_as_long_
     assert missing_s(None) >= stops_and_starts_s + 2
 
 
-@pytest.mark.parametrize(
-    ("settings", "one"), [(None, pool()), (FIRST, annotated("false")), (None, annotated("perhaps"))]
-)
+@pytest.mark.parametrize(("settings", "one"), [(None, pool()), (FIRST, annotated("false"))])
 def test_otherwise_pods_go_at_once(settings: Settings | None, one: Json) -> None:
     stage = Leaving(one, settings=settings)
     name = stage.grown(apps("a", 3))
     calls, start = stage.asked(), stage.take(name)
     stage.run(1)
     assert calls == [(start, "a", "200")] * 3
+
+
+@pytest.mark.parametrize("settings", [None, FIRST])
+def test_a_wish_that_cannot_be_read_is_named_in_the_pools_status_and_the_setting_counts(
+    settings: Settings | None,
+) -> None:
+    stage = Leaving(settings=settings)
+    name = stage.grown(apps("a", 3))
+    stage.world.apply([annotated("yes")])
+    assert waits(stage, name) == (settings is FIRST)
+    said = stage.api.get(kinds.NODE_POOL, "default")["status"]["conditions"]
+    (message,) = [each["message"] for each in said if each["type"] == "ValidationSucceeded"]
+    place = f"NodePool/default: metadata.annotations[{ANNOTATION}]"
+    assert message == f"{place}: found 'yes' (accepted: true or false)"
+
+
+def test_while_nothing_changes_places_are_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, looks = Leaving(settings=FIRST), list[float]()
+
+    def solve(*given: Any) -> Any:
+        looks.append(stage.clock.now())
+        return solve_as_set(*given)
+
+    name = stage.grown(apps("a", 2))
+    stage.api.patch(kinds.NODE_POOL, "default", {"spec": {"limits": {"cpu": "0"}}})
+    monkeypatch.setattr(replacing, "solve_as_set", solve)
+    assert waits(stage, name)
+    stage.run(30)
+    known = len(looks)
+    assert known >= 1
+    stage.run(60)
+    assert len(looks) == known
+    stage.world.apply([apps("b", 1)])
+    stage.run(5)
+    assert looks[-1] >= stage.clock.now() - 5
 
 
 def test_room_that_is_there_already_is_enough() -> None:

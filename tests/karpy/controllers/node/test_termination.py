@@ -12,7 +12,16 @@ from karpy.errors import NodeClaimNotFound
 from karpy.metrics import NODES_DRAINED, NODES_LIFETIME_DURATION, NODES_TERMINATED, NODES_TERMINATION_DURATION
 from karpy.objects import kinds
 from tests.karpy.controllers.node.leaving import GRACE, STOPS_LATE, WISH, Leaving, budget, wishing
-from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool, refusal, taint_keys
+from tests.karpy.controllers.stage import (
+    Stage,
+    apps,
+    conditions,
+    intercept,
+    pool,
+    refusal,
+    taint_keys,
+    writes_condition,
+)
 from tests.karpy.sim.manifests import NODE_CLASS, pods, template, workload
 
 
@@ -314,6 +323,23 @@ def test_a_ready_node_is_drained_though_its_instance_is_said_to_be_gone() -> Non
     stage.run(120)
     assert stage.running("a") == 1
     assert name in stage.names(kinds.NODE)
+
+
+def test_a_node_that_cannot_be_written_of_is_counted_as_drained_once() -> None:
+    stage, refused = Leaving(), list[str]()
+
+    def patch(real: Any, kind: Any, name: str, body: Any, *rest: Any, **more: Any) -> Any:
+        if writes_condition(kind, body, "Drained") and len(refused) < 2:
+            refused.append(name)
+            raise refusal(409, "Conflict")
+        return real(kind, name, body, *rest, **more)
+
+    name = stage.grown(apps("a", 1))
+    stage.kube.through("patch", patch)
+    stage.take(name)
+    stage.until_gone(name)
+    assert refused == [name] * 2
+    assert stage.counted(NODES_DRAINED, nodepool="default") == 1
 
 
 @pytest.mark.core("CORE-700")
