@@ -56,7 +56,9 @@ class Releasing:
         marks = deadline_note(claim)
         if not marks:
             return False
-        self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"uid": claim.metadata.uid, "annotations": marks}})
+        # Tied to what was read: a deadline that somebody else sets meanwhile stays.
+        metadata = {"resourceVersion": claim.metadata.resource_version, "annotations": marks}
+        self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": metadata})
         self._shared.log.info("annotated nodeclaim", provider_id=claim.provider_id, Node=claim.node_name, **marks)
         (deadline,) = marks.values()
         text = f"All pods will be deleted by {deadline}"
