@@ -79,6 +79,7 @@ class NodeClaimLifecycle:
                 shared.log.debug("terminating due to timeout", timeout=format_duration(limit_s), reason=reason, **keys)
                 self._health.gave_up(claim)
                 end_claim(shared, claim, reason)
+                self._health.settled(claim)
         return DONE
 
     def _tell_initialized(self, claim: NodeClaim, node: Node) -> None:
