@@ -56,9 +56,7 @@ class Launching:
         except Exception as error:  # also what no provider should raise: the claim says so, and its time runs
             reason = error.reason if isinstance(error, CreateFailed) else "LaunchFailed"
             self._shared.set_condition(
-                claim,
-                Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))),
-                Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND),
+                claim, _failed(claim, reason, str(error)), Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND)
             )
             raise
         # Labels first: a claim that is launched is known by them from then on.
@@ -153,6 +151,15 @@ class Launching:
         if types and not any(each.requirements.intersects(claim.requirements) is None for each in types):
             raise CreateFailed("no instance type that is sold here meets the requirements of the claim")
         return types
+
+
+def _failed(claim: NodeClaim, reason: str, message: str) -> Condition:
+    """What the claim says of a launch that may go better next time. The first message stays as long as the reason does: clouds put
+    a request's number into theirs, and a claim that says something new is looked at again at once."""
+    known = claim.condition(LAUNCHED)
+    if known is not None and (known.status, known.reason) == ("Unknown", reason):
+        return known
+    return Condition(LAUNCHED, "Unknown", reason, _shortened(message))
 
 
 def _shortened(message: str) -> str:

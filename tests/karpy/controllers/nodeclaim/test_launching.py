@@ -90,6 +90,23 @@ def test_no_condition_is_written_twice_and_ready_turns_true_once() -> None:
     assert len(changes) == len(set(changes))
 
 
+def test_a_cloud_whose_message_is_another_each_time_is_not_asked_without_a_pause() -> None:
+    stage = Stage()
+    stage.cloud.fail_launches(*(ProviderError(f"request {number} was refused") for number in range(9_999)))
+    asked: list[float] = []
+
+    def create(real: Any, *arguments: Any) -> Any:
+        asked.append(stage.clock.now())
+        return real(*arguments)
+
+    intercept(stage.cloud, "create", create)
+    stage.world.apply([apps("a", 1)])
+    stage.run(60)
+    assert 2 <= len(asked) < 20
+    (name,) = stage.names(kinds.NODE_CLAIM)
+    assert condition(stage, name, "Launched")["message"] == "request 0 was refused"
+
+
 @pytest.mark.core("CORE-645", "CORE-646")
 @pytest.mark.parametrize(
     ("error", "event", "reason", "told"),
