@@ -111,6 +111,8 @@ class Launching:
         pool, node_class = self._shared.state.pool(claim.pool), self._shared.state.node_class(claim.node_class)
         if not claim.pool:
             return ""
+        if pool is None and self._shared.state.invalid_pool(claim.pool) is not None:
+            return ""  # it is there, and may be mended
         if pool is None or pool.metadata.is_deleting:
             return f"nodepool {claim.pool} is {'gone' if pool is None else 'being deleted'}"
         if node_class is not None and node_class["metadata"].get("deletionTimestamp"):
@@ -120,6 +122,9 @@ class Launching:
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         node_class = self._node_class(claim)
         pool = self._shared.state.pool(claim.pool)
+        unreadable = self._shared.state.invalid_pool(claim.pool) if pool is None else None
+        if unreadable is not None:
+            raise CreateFailed(f"nodepool {claim.pool} cannot be read: {unreadable.error}", "NodePoolUnreadable")
         found = choices(claim, self._types(claim, node_class, pool))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
