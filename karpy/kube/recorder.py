@@ -67,7 +67,8 @@ class EventRecorder:
     ) -> None:
         now = self._clock.now()
         key = (about.uid or about.key, reason, topic or message)
-        if self._told.get(key, float("-inf")) + repeat_s > now:
+        told = self._told.get(key)
+        if told is not None and 0 <= now - told < repeat_s:  # else also: the clock jumped back since
             return
         of_reason = _OF_REASON.get(reason)
         if (of_reason is not None and not self._spends(reason, of_reason, now)) or not self._spends(
@@ -86,6 +87,7 @@ class EventRecorder:
         spent, since = self._spent.get(whose, (0.0, now))
         spent = max(spent - max(now - since, 0.0) / allowance.refill_s, 0.0)
         if spent > allowance.burst - 1:
+            self._spent[whose] = (spent, now)
             return False
         self._spent[whose] = (spent + 1, now)
         return True
@@ -93,7 +95,7 @@ class EventRecorder:
     def _forget_old(self, now: float) -> None:
         """Keep the memory of what was told bounded, at a cost that stays small for each event."""
         if len(self._told) >= self._most_told:
-            self._told = {key: told for key, told in self._told.items() if told + 3600.0 > now}
+            self._told = {key: told for key, told in self._told.items() if 0 <= now - told < 3600.0}
             self._most_told = max(_REMEMBERED, 2 * len(self._told))
             longest = _OF_OBJECT.burst * _OF_OBJECT.refill_s
             self._spent = {about: spent for about, spent in self._spent.items() if spent[1] + longest > now}

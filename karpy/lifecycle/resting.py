@@ -75,12 +75,14 @@ def after_failure(
 ) -> Condition | None:
     """What the pool says after one more machine failed that was begun at ``began``; None: what it said before.
 
-    Machines that were begun before the pool went to rest, or before it tries again, fail for what is known already.
+    Machines that were begun before the pool went to rest, or before it tries again, fail for what is known already. What is not to
+    be had, and what was had and failed, are counted apart.
     """
     is_old_news = known is not None and known.status != "False" and (known.is_true or began < known.since)
     if not patience.allowed or is_old_news:
         return None
-    failures = _failures(known) + 1
+    is_alike = known is not None and (known.reason == CAPACITY) == (reason == CAPACITY)
+    failures = _failures(known) + 1 if is_alike else 1
     if failures < patience.allowed:
         return Condition(RESTING, "False", reason, _told(failures, f"after {patience.allowed} the pool rests", why))
     until = format_time(now + patience.rest_s(failures))

@@ -423,6 +423,10 @@ class ClusterState:
         with self._lock:
             return self._pools.invalid()
 
+    def invalid_pool(self, name: str) -> InvalidPool | None:
+        """The pool, if it is there and cannot be read: then it is not gone, and what it wants is not known."""
+        return next((pool for pool in self.invalid_pools() if pool.name == name), None)
+
     def buffers(self) -> tuple[BufferView, ...]:
         """The CapacityBuffers that are served, as they are now."""
         with self._lock:

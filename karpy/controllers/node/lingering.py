@@ -60,7 +60,8 @@ class Lingering:
             return DONE
         if not meta.is_deleting or not meta.finalizers or labels.TERMINATION_FINALIZER in meta.finalizers:
             return DONE
-        left_s = self._since.setdefault(meta.name, now) + _PATIENCE_S - now
+        since = self._since[meta.name] = min(self._since.get(meta.name, now), now)  # the clock may have jumped back
+        left_s = since + _PATIENCE_S - now
         if left_s > 0:
             return Result(left_s)
         message = self._message(meta)

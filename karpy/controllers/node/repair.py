@@ -10,7 +10,7 @@ from karpy.clock import format_time, parse_time
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.shared import Shared
-from karpy.errors import InvalidObject
+from karpy.errors import InvalidObject, KubeError
 from karpy.lifecycle.repair import Companion, Fault, fault_of, is_suspect, may_replace
 from karpy.metrics import NODECLAIMS_UNHEALTHY_DISRUPTED, spelled
 from karpy.objects.kinds import NODE, NODE_CLAIM
@@ -65,29 +65,46 @@ class NodeRepair:
         return DONE
 
     def _companions(self, claim: NodeClaim) -> Sequence[Companion]:
-        """The nodes of its pool; of a claim that has none, all nodes."""
+        """The nodes of its pool; of a claim that has none, all nodes. That it is leaving itself does not stand in its own way: who
+        was interrupted between the two writes of a replacement goes on."""
         views = self._shared.state.snapshot().nodes
         found = ((view.node, view) for view in views if not claim.pool or view.pool == claim.pool)
-        return [Companion(node, view.is_leaving) for node, view in found if node is not None]
+        return [
+            Companion(node, view.is_leaving and node.name != claim.node_name)
+            for node, view in found
+            if node is not None
+        ]
 
     def _replace(self, claim: NodeClaim, fault: Fault, now: float) -> None:
-        """First the deadline, which is now, then the end: whoever drains the node then waits for nobody."""
+        """First the end, then the deadline, which is now: whoever drains the node then waits for nobody.
+
+        In this order, since a node whose end was refused may recover: a deadline in the past must not stay with it.
+        """
         shared, about = self._shared, {"NodeClaim": {"name": claim.name}}
+        if not claim.metadata.is_deleting:
+            shared.log.info("deleting unhealthy node", **about)
+            end_claim(shared, claim, "unhealthy")
+            shared.state.mark_for_deletion((claim.name,))  # known at once, so that the next one counts it
+            shared.metrics.add(
+                NODECLAIMS_UNHEALTHY_DISRUPTED,
+                condition=spelled(fault.condition),
+                nodepool=claim.pool,
+                capacity_type=claim.labels.get(labels.CAPACITY_TYPE, ""),
+                image_id=claim.image_id,
+            )
         if not _is_past_deadline(claim, now):
-            deadline = {labels.TERMINATION_TIMESTAMP: format_time(now)}
-            shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"annotations": deadline}})
-            shared.log.info("annotated nodeclaim", **about, **deadline)
-        if claim.metadata.is_deleting:
+            self._set_deadline(claim, format_time(now))
+
+    def _set_deadline(self, claim: NodeClaim, deadline: str) -> None:
+        """Nobody is waited for on a claim that went at once."""
+        shared, marks = self._shared, {labels.TERMINATION_TIMESTAMP: deadline}
+        try:
+            shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"uid": claim.metadata.uid, "annotations": marks}})
+        except KubeError as error:
+            if not error.not_found:
+                raise
             return
-        shared.log.info("deleting unhealthy node", **about)
-        end_claim(shared, claim, "unhealthy")
-        shared.metrics.add(
-            NODECLAIMS_UNHEALTHY_DISRUPTED,
-            condition=spelled(fault.condition),
-            nodepool=claim.pool,
-            capacity_type=claim.labels.get(labels.CAPACITY_TYPE, ""),
-            image_id=claim.image_id,
-        )
+        shared.log.info("annotated nodeclaim", NodeClaim={"name": claim.name}, **marks)
 
     def _tell_blocked(self, node: Node, claim: NodeClaim) -> None:
         """On all that it is about."""

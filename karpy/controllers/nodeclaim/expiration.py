@@ -67,7 +67,7 @@ class Expiration:
             return DONE
         if now < expiry.due:
             return Result(min(expiry.due - now, _LONGEST_WAIT_S))
-        if now < expiry.deadline and not self._can_spare(pool):
+        if now < expiry.deadline and not self._can_spare(claim.pool, pool):
             # The more time there is, the less there is to hurry for.
             left = expiry.deadline - now
             return Result(min(left, max(left / _BLOCKED_RETRIES, _BLOCKED_RETRY_S), _LONGEST_WAIT_S))
@@ -81,6 +81,8 @@ class Expiration:
         end_claim(shared, claim, "expired")
         shared.state.mark_for_deletion((claim.name,))  # known at once, so that the next one counts it
 
-    def _can_spare(self, pool: NodePool | None) -> bool:
-        """Whether the pool's budgets, those for any reason, let one more of its nodes go now."""
-        return pool is None or allowed_disruptions(self._shared.state.snapshot(), pool, None) > 0
+    def _can_spare(self, name: str, pool: NodePool | None) -> bool:
+        """Whether the pool's budgets, those for any reason, let one more of its nodes go now. What cannot be read lets none."""
+        if pool is None:
+            return self._shared.state.invalid_pool(name) is None
+        return allowed_disruptions(self._shared.state.snapshot(), pool, None) > 0

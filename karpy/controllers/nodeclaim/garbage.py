@@ -24,6 +24,8 @@ __all__ = ["GarbageCollection"]
 T = TypeVar("T")
 
 _EVERY_S = 120.0
+_RETRY_S = 30.0
+"""Whatever else happens meanwhile: a cloud that is overcharged is not asked at every event."""
 _YOUNG_S = 60.0
 
 
@@ -55,12 +57,13 @@ class GarbageCollection:
         return wait_s if wait_s <= _EVERY_S else 0.0
 
     def _collect(self, provider: CloudProvider, now: float) -> None:
+        self._next_at[provider.name] = now + _RETRY_S  # unless all goes well
         views = self._shared.state.snapshot().nodes
         claims = [view.claim for view in views if view.claim is not None]
         instances = [instance for instance in provider.list() if not instance.is_terminating]
         listed = {instance.provider_id for instance in instances}
         served = [claim for claim in claims if self._shared.clouds.serving(claim.node_class) is provider]
-        unclaimed = [each for each in _unclaimed(instances, claims) if now - each.created > _YOUNG_S]
+        unclaimed = [each for each in _unclaimed(instances, claims) if not _is_young(each.created, now)]
         abandoned = [claim for claim in served if self._looks_abandoned(claim, listed, now)]
         failures = [
             *_for_each(unclaimed, lambda instance: self._end_instance(provider, instance)),
@@ -90,7 +93,7 @@ class GarbageCollection:
         if claim.metadata.is_deleting or not claim.is_registered or claim.provider_id in listed:
             return False
         launched = claim.condition(LAUNCHED)
-        if launched is None or now < launched.since + _YOUNG_S:
+        if launched is None or _is_young(launched.since, now):
             return False
         node = self._shared.state.node_of(claim)
         return node is None or not node.is_ready
@@ -111,6 +114,11 @@ def _unclaimed(instances: Iterable[Instance], claims: Sequence[NodeClaim]) -> It
     still be told of this one."""
     machine_of = {claim.name: claim.provider_id for claim in claims}
     return (each for each in instances if each.claim and machine_of.get(each.claim, "?") not in ("", each.provider_id))
+
+
+def _is_young(since: float, now: float) -> bool:
+    """Clocks differ a little; a time that is far ahead is of a clock that jumped back since."""
+    return abs(now - since) < _YOUNG_S
 
 
 def _for_each(things: Iterable[T], act: Callable[[T], None]) -> list[KarpyError]:

@@ -56,9 +56,7 @@ class Launching:
         except Exception as error:  # also what no provider should raise: the claim says so, and its time runs
             reason = error.reason if isinstance(error, CreateFailed) else "LaunchFailed"
             self._shared.set_condition(
-                claim,
-                Condition(LAUNCHED, "Unknown", reason, _shortened(str(error))),
-                Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND),
+                claim, _failed(claim, reason, str(error)), Condition(REGISTERED, "Unknown", *NODE_NOT_FOUND)
             )
             raise
         # Labels first: a claim that is launched is known by them from then on.
@@ -113,6 +111,8 @@ class Launching:
         pool, node_class = self._shared.state.pool(claim.pool), self._shared.state.node_class(claim.node_class)
         if not claim.pool:
             return ""
+        if pool is None and self._shared.state.invalid_pool(claim.pool) is not None:
+            return ""  # it is there, and may be mended
         if pool is None or pool.metadata.is_deleting:
             return f"nodepool {claim.pool} is {'gone' if pool is None else 'being deleted'}"
         if node_class is not None and node_class["metadata"].get("deletionTimestamp"):
@@ -122,6 +122,9 @@ class Launching:
     def _create(self, claim: NodeClaim, provider: CloudProvider) -> Instance:
         node_class = self._node_class(claim)
         pool = self._shared.state.pool(claim.pool)
+        unreadable = self._shared.state.invalid_pool(claim.pool) if pool is None else None
+        if unreadable is not None:
+            raise CreateFailed(f"nodepool {claim.pool} cannot be read: {unreadable.error}", "NodePoolUnreadable")
         found = choices(claim, self._types(claim, node_class, pool))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
@@ -153,6 +156,15 @@ class Launching:
         if types and not any(each.requirements.intersects(claim.requirements) is None for each in types):
             raise CreateFailed("no instance type that is sold here meets the requirements of the claim")
         return types
+
+
+def _failed(claim: NodeClaim, reason: str, message: str) -> Condition:
+    """What the claim says of a launch that may go better next time. The first message stays as long as the reason does: clouds put
+    a request's number into theirs, and a claim that says something new is looked at again at once."""
+    known = claim.condition(LAUNCHED)
+    if known is not None and (known.status, known.reason) == ("Unknown", reason):
+        return known
+    return Condition(LAUNCHED, "Unknown", reason, _shortened(message))
 
 
 def _shortened(message: str) -> str:

@@ -25,6 +25,8 @@ from karpy.resources import Resources
 
 __all__ = ["NodeClaimLifecycle"]
 
+_UNREADABLE_RETRY_S = 30.0
+
 
 class NodeClaimLifecycle:
     """One claim at a time, one step at a time; the watch event of each step leads to the next."""
@@ -63,6 +65,8 @@ class NodeClaimLifecycle:
         step: Step | None = next_step(claim, nodes, pool, now=shared.clock.now(), settings=shared.settings)
         if isinstance(step, Register):
             step = self._registering.register(claim, step.node, provider)
+        if isinstance(step, GiveUp) and pool is None and shared.state.invalid_pool(claim.pool) is not None:
+            return Result(_UNREADABLE_RETRY_S)  # the pool may give it more time
         match step:
             case AddFinalizer():
                 self._hold(claim)
@@ -79,6 +83,7 @@ class NodeClaimLifecycle:
                 shared.log.debug("terminating due to timeout", timeout=format_duration(limit_s), reason=reason, **keys)
                 self._health.gave_up(claim)
                 end_claim(shared, claim, reason)
+                self._health.settled(claim)
         return DONE
 
     def _tell_initialized(self, claim: NodeClaim, node: Node) -> None:

@@ -44,6 +44,7 @@ class Registering:
         self._shared.set_condition(
             claim, Condition(REGISTERED, "True", REGISTERED, ""), consistency(()), nodeName=node.name
         )
+        self._health.settled(claim)
         zone = claim.labels.get(labels.ZONE, "")
         self._shared.metrics.add(NODES_CREATED, nodepool=claim.pool, zone=zone)
         self._shared.log.info("registered nodeclaim", provider_id=claim.provider_id, Node=node.name)

@@ -56,7 +56,9 @@ class Releasing:
         marks = deadline_note(claim)
         if not marks:
             return False
-        self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": {"uid": claim.metadata.uid, "annotations": marks}})
+        # Tied to what was read: a deadline that somebody else sets meanwhile stays.
+        metadata = {"resourceVersion": claim.metadata.resource_version, "annotations": marks}
+        self._shared.kube.patch(NODE_CLAIM, claim.name, {"metadata": metadata})
         self._shared.log.info("annotated nodeclaim", provider_id=claim.provider_id, Node=claim.node_name, **marks)
         (deadline,) = marks.values()
         text = f"All pods will be deleted by {deadline}"
@@ -104,9 +106,10 @@ class Releasing:
         return is_gone
 
     def _is_fresh(self, claim: NodeClaim) -> bool:
-        """Whether its machine was launched so lately that the cloud may not show it yet: gone is believed only later."""
+        """Whether its machine was launched so lately that the cloud may not show it yet: gone is believed only later. A time that
+        is far ahead is of a clock that jumped back since."""
         launched = claim.condition(LAUNCHED)
-        return launched is not None and launched.is_true and self._shared.clock.now() < launched.since + _SHOWN_S
+        return launched is not None and launched.is_true and abs(self._shared.clock.now() - launched.since) < _SHOWN_S
 
     def _forgotten_instance(self, claim: NodeClaim, provider: CloudProvider) -> str:
         """An instance whose launch was never written down, because karpy stopped in between."""

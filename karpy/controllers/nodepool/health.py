@@ -36,6 +36,8 @@ class PoolHealth:
         self._shared = shared
         self._histories: dict[str, tuple[object, History]] = {}
         """Of each pool, by name: how its last machines fared, and of what it was then."""
+        self._counted: set[tuple[str, bool]] = set()
+        """By uid, and whether they joined: claims that are counted, and that do not say yet what became of them."""
 
     def joined(self, claim: NodeClaim) -> None:
         """Its node joined the cluster. A pool gets healthy by that, unless too many of its last machines failed."""
@@ -64,6 +66,10 @@ class PoolHealth:
 
         self._note(claim, change, joined=False)
 
+    def settled(self, claim: NodeClaim) -> None:
+        """What became of it is written on the claim itself. Until then it may be told again, and is not counted again."""
+        self._counted -= {(claim.metadata.uid, True), (claim.metadata.uid, False)}
+
     def lacks_capacity(self, name: str, message: str) -> None:
         """The cloud has no machine for this pool. Where pods ask for machines they ask for others then; a static pool waits."""
         pool, now = self._shared.state.pool(name), self._shared.clock.now()
@@ -79,9 +85,11 @@ class PoolHealth:
 
     def _note(self, claim: NodeClaim, change: Callable[[NodePool, History], _Conditions], *, joined: bool) -> None:
         """Work out what the pool says with this machine counted in, write it, and only then remember the machine."""
-        pool = self._shared.state.pool(claim.pool)
+        pool, told = self._shared.state.pool(claim.pool), (claim.metadata.uid, joined)
         if pool is None:
             self._histories.pop(claim.pool, None)
+            return
+        if told in self._counted:
             return
         generation = class_generation(self._shared.state.node_class(pool.node_class))
         now_is = (pool.metadata.uid, pool.metadata.generation, generation)
@@ -91,6 +99,7 @@ class PoolHealth:
         history = history.after(joined=joined)
         write_conditions(self._shared, pool, change(pool, history))
         self._histories[pool.name] = (now_is, history)
+        self._counted.add(told)
 
     def _with(self, pool: NodePool, known: Sequence[Condition], new: Condition) -> _Conditions:
         """Said of the pool as it is now."""

@@ -6,17 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import pytest
+
 from karpy.clock import Clock
-from karpy.errors import KubeError
+from karpy.errors import InvalidObject, KubeError
 from karpy.metrics import Metric
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
+from karpy.objects.nodepool import NodePool
 from karpy.operator import Operator
 from karpy.report.exposition import Exposition
 from karpy.settings import Settings
 from karpy.sim.generic import NODE_CLASS as SIM_NODE_CLASS
 from karpy.sim.world import World
-from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, pods, template
+from karpy.state import pools
+from tests.karpy.sim.manifests import NODE_CLASS, QUICK, deployment, template
+from tests.karpy.sim.manifests import pods as pods_of
 
 Json = dict[str, Any]
 
@@ -165,7 +170,7 @@ class Stage:
     def running(self, app: str) -> int:
         return sum(
             pod["status"].get("phase") == "Running" and pod["metadata"]["labels"]["app"] == app
-            for pod in pods(self.world)
+            for pod in pods_of(self.world)
         )
 
     def scale(self, name: str, replicas: int) -> None:
@@ -195,6 +200,16 @@ def pool(name: str = "default", *, labels: Mapping[str, str] | None = None, **te
 def apps(name: str, replicas: int, cpu: str = "1", **spec: Any) -> Json:
     """A Deployment of pods of that size."""
     return deployment(name, replicas, template=template(name, cpu, **spec))
+
+
+def unreadable(stage: Stage, monkeypatch: pytest.MonkeyPatch, name: str = "default") -> None:
+    """The pool becomes one that karpy cannot read, though the API server let it pass."""
+
+    def read(_raw: Mapping[str, Any]) -> NodePool:
+        raise InvalidObject("found 'lots'", path="spec.limits.cpu")
+
+    monkeypatch.setitem(pools._READERS, kinds.NODE_POOL, read)  # type: ignore[arg-type]
+    stage.api.patch(kinds.NODE_POOL, name, {"metadata": {"annotations": {"touched": "yes"}}})
 
 
 def conditions(obj: Mapping[str, Any]) -> dict[str, str]:

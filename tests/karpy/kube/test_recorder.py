@@ -76,6 +76,27 @@ def test_the_same_is_not_told_again_for_a_while(recorder: EventRecorder, server:
     assert len(server.created) == 2
 
 
+class Jumping(FakeClock):
+    """A clock that may be set back."""
+
+    ahead_s = 86_400.0
+
+    def now(self) -> float:
+        return super().now() + self.ahead_s
+
+
+def test_a_clock_that_jumped_back_keeps_nothing_untold(server: Any) -> None:
+    clock = Jumping()
+    recorder = EventRecorder(server, clock)
+    for text in ("no room", *map(str, range(24))):
+        recorder.warning(POD, ABOUT, "FailedScheduling", text)
+    clock.ahead_s = 0.0
+    recorder.warning(POD, ABOUT, "FailedScheduling", "no room")
+    clock.advance(300)
+    recorder.warning(POD, ABOUT, "FailedScheduling", "no room")
+    assert [event["message"] for _, event in server.created][-1] == "no room"
+
+
 @pytest.mark.core("CORE-742")
 def test_another_text_object_or_reason_is_news(recorder: EventRecorder, server: Server) -> None:
     recorder.normal(POD, ABOUT, "Nominated", "to n")

@@ -102,6 +102,15 @@ def test_a_machine_of_before_the_rest_says_nothing_new(began: float, counts: boo
     assert told.summary == (("True", "4 in a row failed") if counts else ("Unknown", "3 in a row failed"))
 
 
+def test_what_is_not_to_be_had_and_what_failed_are_counted_apart() -> None:
+    told, now = Told(), 2.0
+    told.fail(0.0)
+    told.fail(1.0)
+    found = after_failure(told.now_says, Patience(1, 30.0, 600.0), reason=CAPACITY, why="none", began=now, now=now)
+    assert found is not None
+    assert (found.message or "").startswith("1 in a row failed")
+
+
 def test_who_never_rests_says_nothing() -> None:
     told = Told(Endurance(0, 600.0, 3600.0))
     told.fail(0.0)

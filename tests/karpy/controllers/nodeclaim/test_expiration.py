@@ -13,7 +13,7 @@ from karpy.operator import Operator
 from karpy.settings import Settings
 from karpy.sim.clock import VirtualClock
 from karpy.sim.world import World
-from tests.karpy.controllers.stage import Silence, Stage, apps, conditions, pool
+from tests.karpy.controllers.stage import Silence, Stage, apps, conditions, pool, unreadable
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK
 
 HOUR = 3_600.0
@@ -66,6 +66,15 @@ def test_an_expired_claim_is_counted_once_with_its_pods() -> None:
     assert stage.metrics.told(PODS_DISRUPTION_INITIATED) == [(2, told)]
     (logged,) = stage.log.said("deleting expired nodeclaim")
     assert set(logged) == {"Node"}
+
+
+def test_while_the_pool_cannot_be_read_nothing_expires_before_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(ageing("600s", terminationGracePeriod="10s"), settings=Settings(expiry_spread=0.9))
+    name = stage.grown(apps("a", 2))
+    deadline = born(stage, name) + 600
+    unreadable(stage, monkeypatch)
+    stage.until(lambda: gone(stage, name))
+    assert stage.clock.now() == pytest.approx(deadline, abs=0.01)
 
 
 @pytest.mark.core("CORE-673")

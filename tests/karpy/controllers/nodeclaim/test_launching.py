@@ -14,7 +14,16 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.generic import NODE_CLASS as SIM_NODE_CLASS
-from tests.karpy.controllers.stage import Stage, apps, conditions, intercept, pool, refusal, writes_condition
+from tests.karpy.controllers.stage import (
+    Stage,
+    apps,
+    conditions,
+    intercept,
+    pool,
+    refusal,
+    unreadable,
+    writes_condition,
+)
 
 Json = dict[str, Any]
 
@@ -88,6 +97,43 @@ def test_no_condition_is_written_twice_and_ready_turns_true_once() -> None:
     assert [status for status, _ in itertools.groupby(ready)] == ["Unknown", "True"]
     changes = [each for each, _ in itertools.groupby(told)]
     assert len(changes) == len(set(changes))
+
+
+def test_while_the_pool_cannot_be_read_a_launch_waits_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+
+    def create(real: Any, kind: Kind, *rest: Any, **more: Any) -> Any:
+        made = real(kind, *rest, **more)
+        if kind == kinds.NODE_CLAIM:
+            unreadable(stage, monkeypatch)
+        return made
+
+    stage.kube.through("create", create)
+    stage.world.apply([apps("a", 1)])
+    stage.run(400)
+    (name,) = stage.names(kinds.NODE_CLAIM)
+    said = condition(stage, name, "Launched")
+    assert (said["status"], said["reason"]) == ("Unknown", "NodePoolUnreadable")
+    assert said["message"].startswith("nodepool default cannot be read: NodePool/default: ")
+    assert not stage.log.said("nodeclaim is not launched any more")
+    assert not stage.cloud.machines
+
+
+def test_a_cloud_whose_message_is_another_each_time_is_not_asked_without_a_pause() -> None:
+    stage = Stage()
+    stage.cloud.fail_launches(*(ProviderError(f"request {number} was refused") for number in range(9_999)))
+    asked: list[float] = []
+
+    def create(real: Any, *arguments: Any) -> Any:
+        asked.append(stage.clock.now())
+        return real(*arguments)
+
+    intercept(stage.cloud, "create", create)
+    stage.world.apply([apps("a", 1)])
+    stage.run(60)
+    assert 2 <= len(asked) < 20
+    (name,) = stage.names(kinds.NODE_CLAIM)
+    assert condition(stage, name, "Launched")["message"] == "request 0 was refused"
 
 
 @pytest.mark.core("CORE-645", "CORE-646")

@@ -11,7 +11,7 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.settings import Settings
 from karpy.sim.generic import NODE_CLASS
-from tests.karpy.controllers.stage import Stage, apps, pool, refusal
+from tests.karpy.controllers.stage import Stage, apps, pool, refusal, writes_condition
 from tests.karpy.sim.manifests import bare_pod
 
 SOON = Settings(registration_timeout_s=20.0, registration_failures_allowed=0)
@@ -153,6 +153,44 @@ def test_what_could_not_be_written_is_not_counted_twice() -> None:
     stage.run(120)
     assert len(refused) >= 4
     assert health(stage) == HEALTHY
+
+
+def test_a_machine_whose_claim_cannot_be_deleted_is_counted_once() -> None:
+    stage = Stage(settings=Settings(registration_timeout_s=20.0, registration_failures_allowed=3))
+    stage.cloud.launch_stillborn()
+    refused: list[str] = []
+
+    def delete(real: Any, kind: Kind, name: str, *rest: Any, **more: Any) -> Any:
+        if kind == kinds.NODE_CLAIM and len(refused) < 4:
+            refused.append(name)
+            raise refusal(500)
+        return real(kind, name, *rest, **more)
+
+    stage.kube.through("delete", delete)
+    stage.world.apply([apps("a", 1)])
+    stage.until(lambda: len(refused) == 4)
+    pool_says = stage.api.get(kinds.NODE_POOL, "default")["status"]["conditions"]
+    (resting,) = [each["message"] for each in pool_says if each["type"] == "Resting"]
+    assert resting.startswith("1 in a row failed")
+    assert health(stage) == UNKNOWN
+
+
+def test_a_machine_that_joins_is_counted_once_though_its_claim_cannot_say_so() -> None:
+    stage = Stage(settings=SOON)
+    stage.cloud.launch_stillborn(2)
+    stage.world.apply([bare_pod("p0", cpu="20")])
+    refused: list[str] = []
+
+    def patch(real: Any, kind: Kind, name: str, body: Any, *rest: Any, **more: Any) -> Any:
+        if writes_condition(kind, body, "Registered") and len(refused) < 4:
+            refused.append(name)
+            raise refusal(409, "Conflict")
+        return real(kind, name, body, *rest, **more)
+
+    stage.kube.through("patch", patch)
+    stage.until(lambda: all(pod["spec"].get("nodeName") for pod in stage.all(kinds.POD)))
+    assert len(refused) == 4
+    assert health(stage) == UNHEALTHY
 
 
 def test_a_pool_whose_annotation_is_no_number_is_told_so() -> None:
