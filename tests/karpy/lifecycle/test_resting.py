@@ -106,7 +106,7 @@ def test_what_is_not_to_be_had_and_what_failed_are_counted_apart() -> None:
     told, now = Told(), 2.0
     told.fail(0.0)
     told.fail(1.0)
-    found = after_failure(told.now_says, Patience(1, 30.0, 600.0), reason=CAPACITY, why="none", began=now, now=now)
+    found = after_failure(told.now_says, Endurance(1, 30.0, 600.0), reason=CAPACITY, why="none", began=now, now=now)
     assert found is not None
     assert (found.message or "").startswith("1 in a row failed")
 
