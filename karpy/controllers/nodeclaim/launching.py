@@ -44,10 +44,6 @@ class Launching:
             self._shared.log.info("nodeclaim is not launched any more", reason=leaving)
             self._shared.delete_claim(claim)
             return
-        with self._limiting.launching(claim):
-            self._launch(claim, provider)
-
-    def _launch(self, claim: NodeClaim, provider: CloudProvider) -> None:
         try:
             instance = self._create(claim, provider)
         except (InsufficientCapacity, NodeClassNotReady) as error:
@@ -128,7 +124,9 @@ class Launching:
         found = choices(claim, self._types(claim, node_class, pool))
         if not found:
             raise InsufficientCapacity("all requested instance types were unavailable during launch")
-        return provider.create(claim, node_class, found if pool is None else self._limiting.within(claim, pool, found))
+        allowed = found if pool is None else self._limiting.within(claim, pool, found)
+        with self._limiting.launching(claim):
+            return provider.create(claim, node_class, allowed)
 
     def _node_class(self, claim: NodeClaim) -> RawNodeClass:
         """The claim's node class. One that is on its way out counts as gone."""

@@ -14,7 +14,7 @@ import attrs
 
 from karpy.cloud.instancetype import InstanceType, allocatable_groups
 from karpy.controllers.shared import Shared
-from karpy.errors import InsufficientCapacity, Throttled
+from karpy.errors import CreateFailed, InsufficientCapacity, NodeClassNotReady, Throttled
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.nodepool import NodePool
 from karpy.resources import NODES, Resources, total
@@ -22,6 +22,7 @@ from karpy.resources import NODES, Resources, total
 __all__ = ["Limiting"]
 
 _WAIT_S = 1.0
+_NOTHING_LAUNCHED = (CreateFailed, InsufficientCapacity, NodeClassNotReady, Throttled)
 
 
 @attrs.frozen
@@ -39,15 +40,33 @@ class Limiting:
         self._shared = shared
         self._lock = threading.Lock()
         self._under_way: dict[str, _Charge] = {}
+        self._launching: set[str] = set()
 
     @contextmanager
     def launching(self, claim: NodeClaim) -> Iterator[None]:
-        """What is charged for the claim meanwhile is charged until this ends: by then the state knows what it came to."""
+        """What is charged for the claim stays charged until it is certain what the launch came to: that there is no machine, or
+        that the state knows it, or that the claim is gone. An error after the launch leaves that open."""
+        with self._lock:
+            self._launching.add(claim.name)
         try:
             yield
+        except _NOTHING_LAUNCHED:
+            self._settle(claim.name)
+            raise
         finally:
             with self._lock:
-                self._under_way.pop(claim.name, None)
+                self._launching.discard(claim.name)
+
+    def _settle(self, name: str) -> None:
+        with self._lock:
+            self._under_way.pop(name, None)
+
+    def _forget_settled(self) -> None:
+        """Launches that nobody is at any more, and of which the state knows what came of them."""
+        for name in [name for name in self._under_way if name not in self._launching]:
+            view = self._shared.state.machine(name)
+            if view is None or view.claim is None or view.claim.capacity:
+                del self._under_way[name]
 
     def within(self, claim: NodeClaim, pool: NodePool, found: tuple[InstanceType, ...]) -> tuple[InstanceType, ...]:
         """The types that the pool's limits leave room for now; the largest of them is charged.
@@ -59,6 +78,7 @@ class Limiting:
         if pool.limits is None:
             return found
         with self._lock:
+            self._forget_settled()
             # In this order: who becomes known in between is counted twice, and not left out.
             charged = total(self._charges(claim, pool.name))
             left = self._left(claim, pool.name, pool.limits)

@@ -5,18 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
+import attrs
 import pytest
 
 from karpy import labels
 from karpy.controllers.base import Request
+from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
+from karpy.controllers.nodeclaim.limiting import Limiting
 from karpy.controllers.together import InThreads
-from karpy.errors import InsufficientCapacity, KarpyError
+from karpy.errors import CreateFailed, InsufficientCapacity, KarpyError, ProviderError, Throttled
 from karpy.objects import kinds
+from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.operator import Operator
+from karpy.resources import Resources
 from karpy.sim.world import World
-from tests.karpy.controllers.stage import Notes, pool
+from karpy.testing import make_claim, make_instance_type
+from tests.karpy.controllers.stage import Notes, Stage, pool
 from tests.karpy.sim.manifests import NODE_CLASS, QUICK, bare_pod
 
 THREADS = 16
@@ -134,3 +141,34 @@ def test_without_a_limit_nobody_waits() -> None:
     race.make_claims(50, "c-2x-amd64")
     assert race.lifecycle(rounds=3) == []
     assert race.cores == 100
+
+
+@pytest.mark.parametrize(
+    ("error", "is_open"), [(ProviderError("no answer"), True), (CreateFailed("quota"), False), (None, True)]
+)
+def test_what_may_have_been_launched_is_charged_until_it_is_known(error: Exception | None, is_open: bool) -> None:
+    """There is room for one. What came of the launch of another is not known, or it is certain that it came to nothing."""
+    stage = Stage()
+    state, limited = (
+        stage.operator.state,
+        attrs.evolve(*stage.operator.state.pools(), limits=Resources.parse({"cpu": "2"})),
+    )
+    for name in ("one", "two"):
+        state.apply(WatchEvent(EventType.ADDED, kinds.NODE_CLAIM, make_claim(name, pool="default", reached=())))
+    one, two = state.claim("one"), state.claim("two")
+    assert one is not None
+    assert two is not None
+    types = (make_instance_type("m", cpu="2"),)
+    (lifecycle,) = (each for each in stage.operator.controllers if isinstance(each, NodeClaimLifecycle))
+    limiting = Limiting(lifecycle._shared)
+    assert limiting.within(one, limited, types) == types
+    with suppress(type(error) if error else ValueError), limiting.launching(one):
+        if error:
+            raise error
+    if not is_open:
+        assert limiting.within(two, limited, types) == types
+        return
+    with pytest.raises(Throttled, match="other launches may use up the limits"):
+        limiting.within(two, limited, types)
+    state.apply(WatchEvent(EventType.DELETED, kinds.NODE_CLAIM, make_claim("one", pool="default", reached=())))
+    assert limiting.within(two, limited, types) == types
