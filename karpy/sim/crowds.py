@@ -113,10 +113,6 @@ class Groups(Generic[G]):
         if not group.members:
             del self._groups[word]
 
-    def word_of(self, key: Key) -> str | None:
-        """The word of the group that this object is in."""
-        return self._word.get(key)
-
     def of(self, word: str) -> G:
         """The group of this word; an empty one if there is none."""
         return self._groups.get(word, self._nobody)

@@ -48,8 +48,6 @@ class Budgets:
         self._covered: dict[str, Covered] = {}
         """By namespace; those without budgets are not in it."""
         self._scales: dict[tuple[str, str, str], tuple[str, int]] = {}
-        self._written: dict[str, str] = {}
-        """The version of each budget, by uid, that this wrote itself: to hear of that is no news."""
         """What was last heard of who scales pods (kind, namespace, name): uid and replicas."""
 
     @property
@@ -61,13 +59,10 @@ class Budgets:
         )
 
     def _of_budget(self, event: WatchEvent) -> Sequence[Request]:
-        if event.type is EventType.DELETED:
-            self._written.pop(event.object["metadata"]["uid"], None)
         self._covered_in(event.object["metadata"]["namespace"]).take_budget(
             event.object, is_gone=event.type is EventType.DELETED
         )
-        written = self._written.get(event.object["metadata"]["uid"])
-        return () if written == event.object["metadata"]["resourceVersion"] else by_name(event)
+        return by_name(event)
 
     def _of_pod(self, event: WatchEvent) -> Sequence[Request]:
         namespace = event.object["metadata"]["namespace"]
@@ -127,8 +122,7 @@ class Budgets:
             "disruptedPods": {name: at for name, (_, at) in disrupted.items()} or None,
             "conditions": _conditions(budget, allowed, now),
         }
-        written = write_status(self._kube, kinds.POD_DISRUPTION_BUDGET, budget, status)
-        self._written[written["metadata"]["uid"]] = written["metadata"]["resourceVersion"]
+        write_status(self._kube, kinds.POD_DISRUPTION_BUDGET, budget, status)
         waiting = [parse_time(at) + _EVICTION_COUNTS_S - now for _, at in disrupted.values()]
         return Result(max(min(waiting), 0.001)) if waiting else DONE
 

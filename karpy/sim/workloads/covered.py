@@ -32,11 +32,6 @@ class Flock(Crowd):
             self._count_owner(obj, 1)
         super().put(key, obj)
 
-    def counted(self, key: Key) -> tuple[object, ...]:
-        """All that budgets see of it, and whose uid the pod of this name has."""
-        member = self.members.get(key)
-        return len(self.members), self.active, self.ready, None if member is None else member["metadata"]["uid"]
-
     def remove(self, key: Key) -> None:
         self._count_owner(self.members[key], -1)
         super().remove(key)
@@ -77,20 +72,15 @@ class Covered:
         self._budgets_of.clear()
 
     def take_pod(self, pod: RawObject, *, is_gone: bool) -> tuple[str, ...]:
-        """Returns the names of the budgets to which it matters: that count another number of pods now, or of healthy ones."""
-        labels, key = pod["metadata"].get("labels") or {}, key_of(pod)
+        """Returns the names of the budgets to which it matters."""
+        labels = pod["metadata"].get("labels") or {}
         word = repr(sorted(labels.items()))
-        before = self._flocks.word_of(key)
-        counted = self._flocks.of(before or word).counted(key)
         if is_gone:
-            self._flocks.remove(key)
+            self._flocks.remove(key_of(pod))
         else:
             self._labels.setdefault(word, labels)
-            self._flocks.put(key, word, pod)
-        if before == word and self._flocks.of(word).counted(key) == counted:
-            return ()
-        moved = self._covering(before, self._labels[before]) if before is not None and before != word else ()
-        return tuple(dict.fromkeys((*self._covering(word, labels), *moved)))
+            self._flocks.put(key_of(pod), word, pod)
+        return self._covering(word, labels)
 
     @property
     def budgets(self) -> Collection[str]:

@@ -191,21 +191,19 @@ def delete_pod(kube: KubeClient, pod: RawObject) -> bool:
 
 def write_status(
     kube: KubeClient, kind: Kind, obj: RawObject, wanted: Mapping[str, Any], optional: Iterable[str] = ()
-) -> RawObject:
-    """Patch the status fields that differ; returns the object as it is then. ``optional`` fields are left out of it while they are
-    zero."""
+) -> None:
+    """Patch the status fields that differ. ``optional`` fields are left out of the object while they are zero."""
     present = obj.get("status") or {}
     given = {key: value or None if key in set(optional) else value for key, value in wanted.items()}
     changed = {key: _replacing(present.get(key), value) for key, value in given.items() if present.get(key) != value}
     if not changed:
-        return obj
+        return
     metadata = obj["metadata"]
     try:
-        return kube.patch(kind, metadata["name"], {"status": changed}, metadata["namespace"], subresource="status")
+        kube.patch(kind, metadata["name"], {"status": changed}, metadata["namespace"], subresource="status")
     except KubeError as error:
         if not error.not_found:
             raise
-        return obj
 
 
 def _replacing(old: Any, new: Any) -> Any:
