@@ -44,7 +44,26 @@ def _number(
     return check
 
 
-@attrs.frozen(kw_only=True)
+_PLAIN: Mapping[object, tuple[type, str]] = {"bool": (bool, "True or False"), "str": (str, "text")}
+
+
+def _typed(_class: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute[Any]]:
+    """Switches and texts are refused when they are something else: 'false' would switch a feature on."""
+    return [
+        field.evolve(validator=_of(*_PLAIN[field.type])) if field.validator is None and field.type in _PLAIN else field
+        for field in fields
+    ]
+
+
+def _of(type_: type, accepted: str) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    def check(_settings: object, field: attrs.Attribute[Any], value: object) -> None:
+        if not isinstance(value, type_):
+            raise InvalidObject(f"found {shown(value)}", path=field.name, object_name="Settings", accepted=accepted)
+
+    return check
+
+
+@attrs.frozen(kw_only=True, field_transformer=_typed)
 class Settings:
     """Durations are seconds. Features that Karpenter has behind a gate are off unless set."""
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import pytest
 
@@ -83,3 +85,18 @@ def test_what_is_accepted_is_told() -> None:
     assert complaint(launch_timeout_s=-5) == "Settings: launch_timeout_s: found -5 (accepted: a number above 0)"
     told = "Settings: registration_failures_allowed: found 0.5 (accepted: a whole number from 0 on)"
     assert complaint(registration_failures_allowed=0.5) == told
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"static_capacity": "false"}, "Settings: static_capacity: found 'false' (accepted: True or False)"),
+        ({"replace_before_drain": 1}, "Settings: replace_before_drain: found 1 (accepted: True or False)"),
+        ({"scheduler_config": 5}, "Settings: scheduler_config: found 5 (accepted: text)"),
+        ({"packing": None}, "Settings: packing: found null (accepted: text)"),
+    ],
+)
+def test_switches_and_texts_are_nothing_else(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidObject) as caught:
+        Settings(**wrong)
+    assert str(caught.value) == told
