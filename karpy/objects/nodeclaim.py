@@ -116,6 +116,14 @@ class NodeClaim:
         return self.is_true(REGISTERED)
 
     @property
+    def quiet_since(self) -> float | None:
+        """When a pod came to it or went the last time, or else when it was initialized; None before that."""
+        initialized = self.condition(INITIALIZED)
+        if initialized is None or not initialized.is_true:
+            return None
+        return parse_time(self.last_pod_event) if self.last_pod_event else initialized.since
+
+    @property
     def is_initialized(self) -> bool:
         return self.is_true(INITIALIZED)
 

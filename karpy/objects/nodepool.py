@@ -13,6 +13,7 @@ import attrs
 
 from karpy import labels
 from karpy.errors import InvalidObject, shown
+from karpy.objects.budget import TIME_ZONE, Budget
 from karpy.objects.duration import parse_duration, parse_optional_duration
 from karpy.objects.kinds import NODE_POOL, Kind
 from karpy.objects.meta import Condition, Integer, ObjectMeta, Wire, decode, describe, find_condition
@@ -20,7 +21,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy.taints import Taint
 
-__all__ = ["Budget", "NodeClassRef", "NodePool"]
+__all__ = ["NodeClassRef", "NodePool"]
 
 T = TypeVar("T")
 
@@ -43,19 +44,6 @@ class NodeClassRef(Wire, frozen=True, omit_defaults=False):
     group: str = ""
     kind: str = ""
     name: str = ""
-
-
-@attrs.frozen
-class Budget:
-    """At most ``nodes`` (a count or a percentage) may be disrupted at once, while the schedule holds, for these reasons.
-
-    ``reasons`` None means every reason.
-    """
-
-    nodes: str = "10%"
-    schedule: str | None = None
-    duration_s: float | None = None
-    reasons: tuple[str, ...] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -239,7 +227,7 @@ def _build(wire: _WirePool) -> NodePool:
         termination_grace_period_s=None
         if grace is None
         else at("spec.template.spec.terminationGracePeriod", parse_duration, grace),
-        budgets=_budgets(spec.disruption.budgets),
+        budgets=_budgets(spec.disruption.budgets, (wire.metadata.annotations or {}).get(TIME_ZONE, "")),
         conditions=wire.status.conditions,
         counters=wire.status.counters,
         class_generation=wire.status.node_class_observed_generation,
@@ -264,7 +252,7 @@ def _node_class(wire: _WireNodeClassRef) -> NodeClassRef:
     return NodeClassRef(wire.group or wire.api_version.rpartition("/")[0], wire.kind, wire.name)
 
 
-def _budgets(wires: Sequence[_WireBudget] | None) -> tuple[Budget, ...]:
+def _budgets(wires: Sequence[_WireBudget] | None, time_zone: str) -> tuple[Budget, ...]:
     if wires is None:
         return (Budget(),)
     budgets = []
@@ -273,7 +261,9 @@ def _budgets(wires: Sequence[_WireBudget] | None) -> tuple[Budget, ...]:
         if (wire.schedule is None) != (wire.duration is None):
             raise InvalidObject("schedule and duration go together", path=path, accepted="both or neither")
         duration = None if wire.duration is None else at(f"{path}.duration", parse_duration, wire.duration)
-        budgets.append(Budget(str(wire.nodes), wire.schedule, duration, wire.reasons))
+        if duration is not None and duration < 0:
+            raise InvalidObject(f"found {shown(wire.duration)}", path=f"{path}.duration", accepted="0s or longer")
+        budgets.append(Budget(str(wire.nodes), wire.schedule, duration, wire.reasons, time_zone))
     return tuple(budgets)
 
 

@@ -17,7 +17,7 @@ from karpy.objects.podspec import PodSpec, PodStatus
 from karpy.resources import Resources
 from karpy.taints import DISRUPTED, untolerated
 
-__all__ = ["Pod", "PodGroup"]
+__all__ = ["DrainRank", "Pod", "PodGroup"]
 
 STUCK_S: Final = 60.0
 """A pod that is still there so long after its last moment has to be done without."""
@@ -26,6 +26,9 @@ _CRITICAL = frozenset({"system-cluster-critical", "system-node-critical"})
 
 PodGroup = tuple[str, frozenset[tuple[str, str]]]
 """A namespace and labels."""
+
+DrainRank = tuple[bool, bool]
+"""Whether a pod is critical, and whether it is a daemon."""
 
 
 class Pod(Wire, frozen=True, gc=True, dict=True):
@@ -121,7 +124,7 @@ class Pod(Wire, frozen=True, gc=True, dict=True):
         return deleted is not None and now - deleted > STUCK_S
 
     @functools.cached_property
-    def drain_rank(self) -> tuple[bool, bool] | None:
+    def drain_rank(self) -> DrainRank | None:
         """When it leaves a node that goes, those that compare least first: ordinary pods, daemons, critical ones, critical daemons
         (core specification 4.12). None if it is not made to leave."""
         if self.is_terminal or self.is_static or self.tolerates_disruption:

@@ -12,6 +12,9 @@ from functools import partial
 from karpy import labels
 from karpy.errors import InvalidObject, shown
 from karpy.labels import LabelSpec
+from karpy.objects.budget import budget_time_zone
+from karpy.objects.churnrules import churn_problems
+from karpy.objects.driftmode import drift_problems
 from karpy.objects.endurance import registration_failures_allowed
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.labelsyntax import KEY_FORM, VALUE_FORM, is_label_key, is_label_value
@@ -22,7 +25,7 @@ from karpy.objects.timelimits import LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT, time_
 from karpy.requirements import BOUNDS, Operator, as_integer
 from karpy.taints import EFFECTS, Taint
 
-__all__ = ["pool_problems", "requirement_problems"]
+__all__ = ["budget_problems", "pool_problems", "requirement_problems"]
 
 _SHOWN = 10  # values of a list that a complaint repeats
 _NOT_OWN = "any label but the one that names the pool"
@@ -47,6 +50,19 @@ def pool_problems(pool: NodePool, spec: LabelSpec) -> tuple[InvalidObject, ...]:
     return tuple(problem.at(object_name=f"{pool.origin.kind}/{pool.name}") for problem in problems)
 
 
+def budget_problems(pool: NodePool) -> tuple[InvalidObject, ...]:
+    """The budgets that cannot be read. Nodes are launched all the same: it is disruption that waits until they can."""
+    problems = []
+    for index, budget in enumerate(pool.budgets):
+        for read in (partial(budget.count, 0), partial(budget.window, 0.0)):
+            try:
+                read()
+            except InvalidObject as error:
+                place, name = f"spec.disruption.budgets[{index}]", f"{pool.origin.kind}/{pool.name}"
+                problems.append(error.at(path=place, object_name=name))
+    return tuple(problems)
+
+
 def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[InvalidObject]:
     readers: tuple[Callable[[Mapping[str, str]], object], ...] = (
         partial(time_limit, key=LAUNCH_TIMEOUT),
@@ -54,6 +70,9 @@ def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[InvalidObje
         registration_failures_allowed,
         expiry_spread,
         replace_before_drain,
+        budget_time_zone,
+        churn_problems,
+        drift_problems,
     )
     for read in readers:
         try:

@@ -11,12 +11,12 @@ from typing import Any
 
 from karpy import labels
 from karpy.errors import InvalidObject
+from karpy.objects.budget import Budget
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.meta import Integer, ObjectMeta, Wire, decode, describe
 from karpy.objects.nodepool import (
     WHEN_EMPTY,
     WHEN_EMPTY_OR_UNDERUTILIZED,
-    Budget,
     NodeClassRef,
     NodePool,
     PoolStatus,

@@ -14,6 +14,7 @@ from karpy.scheduling.claims import PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.existing import ExistingNode
+from karpy.scheduling.ground import Ground
 from karpy.scheduling.groups import Group, GroupKind
 from karpy.scheduling.launching import to_launch
 from karpy.scheduling.plan import Launch, Nomination
@@ -45,7 +46,7 @@ def place_after(aftermath: Aftermath, pod: Pod, *, kept_away: bool = True) -> La
     for claim in run.open_claims.claims:
         if claim.pods[-1] is pod:
             return to_launch(claim, aftermath.max_instance_types)
-    return next((node.to_nomination() for node in run.nodes if node.pods), None)
+    return next(iter(run.nominations()), None)
 
 
 def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
@@ -61,7 +62,14 @@ def standing_after(aftermath: Aftermath, pod: Pod) -> Standing | None:
 def _begin(aftermath: Aftermath, pod: Pod) -> Run:
     """A solve that has come to the pod: the machines that are planned stand open, and the pods on them are counted."""
     batch = Batch.read(aftermath.snapshot, aftermath.catalog, (pod,), aftermath.policy)
-    run = Run(aftermath.snapshot, aftermath.catalog, batch, aftermath.policy, aftermath)
+    around = [read for planned in aftermath.planned for read in planned.pods]
+    ground = Ground(
+        *(aftermath.snapshot, aftermath.catalog, aftermath.policy),
+        [read.pod for read in (*batch.readable, *around)],
+        counted_in=aftermath.counted,
+        remaining=aftermath.remaining,
+    )
+    run = Run(ground, batch, aftermath.policy, around=around)
     topology = run.topology
     rungs: dict[tuple[Constraints, tuple[Group, ...]], Rung] = {}
     renewed: dict[Template, Template] = {}
@@ -81,8 +89,7 @@ def _begin(aftermath: Aftermath, pod: Pod) -> Run:
 
 def _keep_reservation(run: Run, claim: PlannedClaim, copy: PlannedClaim) -> None:
     """What the machine holds is not there for the pod. Only its first counts: others it has because nobody wanted them."""
-    held = claim.shape.template.reservations
-    manager = next((template.reservations for template in run.templates if template.reservations is not None), None)
+    held, manager = claim.reservations, run.reservations
     if held is not None and manager is not None:
         manager.reserve(copy, *(name for name in held.held_by(claim)[:1] if manager.knows(name)))
 

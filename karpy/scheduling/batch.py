@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
-from karpy.scheduling.classes import ReadPod, read_pods
+from karpy.scheduling.admission import Refused
+from karpy.scheduling.classes import NOWHERE_SHUT, PodReader, ReadPod, Shut
 from karpy.scheduling.defaultspread import DefaultSpread
 from karpy.scheduling.plan import Unschedulable
 from karpy.scheduling.policy import Policy
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["Batch"]
+__all__ = ["Batch", "pod_reader", "told"]
 
 
 @attrs.frozen(eq=False)
@@ -24,19 +25,29 @@ class Batch:
     pods: Sequence[Pod]
     readable: Sequence[ReadPod]
     refused: Sequence[Unschedulable]
+    shut: Shut = NOWHERE_SHUT
 
     @classmethod
-    def read(cls, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: Policy) -> Batch:
+    def read(
+        cls, snapshot: Snapshot, catalog: Catalog, pods: Sequence[Pod], policy: Policy, shut: Shut = NOWHERE_SHUT
+    ) -> Batch:
         """What these pods ask for. It stays the same whatever packing is tried."""
-        readable, refused = read_pods(
-            (*pods, *snapshot.headroom),
-            catalog.labels,
-            snapshot.namespaces,
-            snapshot.storage,
-            unsupported=catalog.unsupported_volumes,
-            default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
-        )
-        if not policy.respect_preferences:
-            required = {c: c.without_preferences() for c in dict.fromkeys(read.constraints for read in readable)}
-            readable = [attrs.evolve(read, constraints=required[read.constraints]) for read in readable]
-        return cls(pods, readable, [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused])
+        readable, refused = pod_reader(snapshot, catalog, policy).read_all((*pods, *snapshot.headroom))
+        return cls(pods, readable, told(refused), shut)
+
+
+def pod_reader(snapshot: Snapshot, catalog: Catalog, policy: Policy) -> PodReader:
+    """Reads pods as they are placed in this cluster."""
+    return PodReader(
+        catalog.labels,
+        snapshot.namespaces,
+        snapshot.storage,
+        unsupported=catalog.unsupported_volumes,
+        default_spread=DefaultSpread(policy.default_spread, snapshot.workloads) if policy.default_spread else None,
+        respect_preferences=policy.respect_preferences,
+    )
+
+
+def told(refused: Iterable[tuple[Pod, Refused]]) -> list[Unschedulable]:
+    """The refusals of pods that are not looked at, as a plan has them."""
+    return [Unschedulable((pod.key,), why.reason, kind=why.kind) for pod, why in refused]

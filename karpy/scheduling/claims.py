@@ -18,6 +18,7 @@ from karpy.scheduling.classes import PodClass
 from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.lots import Lot
 from karpy.scheduling.ports import HostPort
+from karpy.scheduling.reservations import Reservations
 from karpy.scheduling.templates import Shape
 
 if TYPE_CHECKING:
@@ -54,15 +55,17 @@ class PlannedClaim:
         "ports",
         "price",
         "rank",
+        "reservations",
         "room",
         "shape",
         "spare",
     )
 
-    def __init__(self, shape: Shape, mask: int) -> None:
+    def __init__(self, shape: Shape, mask: int, reservations: Reservations | None = None) -> None:
         self.ports: tuple[HostPort, ...] = ()
         self.shape = shape
         self.mask = mask
+        self.reservations = reservations
         self.is_settled = True
         self.is_trial = False
         """A copy: what it would reserve is not taken from others."""
@@ -111,9 +114,9 @@ class PlannedClaim:
         wanted = pod_class.constraints.ports
         if wanted:
             allowed &= template.leaving_free(wanted)
-        if shape.reserved and template.reservations is not None:
+        if shape.reserved and self.reservations is not None:
             # What a copy holds is what the machine holds that it is a copy of.
-            allowed &= -1 if self.is_trial else template.reservations.reach(self, shape.reserved)
+            allowed &= -1 if self.is_trial else self.reservations.reach(self, shape.reserved)
         mask = template.fitting(allowed, grown, names)
         if not mask or not shape.min_values:
             return mask
@@ -130,11 +133,10 @@ class PlannedClaim:
         self.is_settled = True
         self.pods += lot.take()
         self.ports += constraints.ports
-        reservations = fit.shape.template.reservations
-        if fit.shape.reserved and reservations is not None:
+        if fit.shape.reserved and self.reservations is not None:
             self.asked &= _capacity_type(constraints)
             if not self.is_trial:
-                reservations.hold_one(self, fit.shape.reserved, fit.mask)
+                self.reservations.hold_one(self, fit.shape.reserved, fit.mask)
 
     def appraise(self) -> None:
         """Work out what the cheapest type costs, and what it has left."""

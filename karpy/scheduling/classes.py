@@ -24,9 +24,10 @@ from karpy.scheduling.ports import host_ports
 from karpy.scheduling.volumes import Attachment, PodVolumes, volumes_of
 from karpy.state.snapshot import Storage
 
-__all__ = ["PodClass", "ReadPod", "classify", "read_pods"]
+__all__ = ["NOWHERE_SHUT", "PodClass", "PodReader", "ReadPod", "Shut", "classify", "read_pods"]
 
 _NO_VOLUMES = PodVolumes()
+_NO_NODES: frozenset[str] = frozenset()
 _SUPPORTED = UnsupportedVolumes()
 
 Spread = tuple[TopologySpreadConstraint, ...]
@@ -45,6 +46,8 @@ class PodClass:
     attachments: frozenset[Attachment]
     selected_by: Hashable
     pods: list[Pod]
+    barred: frozenset[str] = frozenset()
+    """Nodes on which they are not put."""
     names: tuple[str, ...] = attrs.field(
         init=False, default=attrs.Factory(lambda self: tuple(name for name, _ in self.amounts), takes_self=True)
     )
@@ -53,8 +56,19 @@ class PodClass:
     @property
     def order(self) -> tuple[int, int, float, str]:
         """Sort key: the most CPU first, then memory; then the oldest (core specification 3.4). Priority plays no part."""
-        first = self.pods[0].metadata
-        return (-self.requests.get(CPU, 0), -self.requests.get(MEMORY, 0), first.created, first.uid)
+        first, amounts = self.pods[0].metadata, self.requests.amounts
+        return (-amounts.get(CPU, 0), -amounts.get(MEMORY, 0), first.created, first.uid)
+
+
+@attrs.frozen
+class Shut:
+    """Nodes that are shut to the pods with these uids, and open to all others."""
+
+    nodes: frozenset[str] = frozenset()
+    to: frozenset[str] = frozenset()
+
+
+NOWHERE_SHUT = Shut()
 
 
 @attrs.frozen(eq=False)
@@ -66,58 +80,93 @@ class ReadPod:
     attachments: frozenset[Attachment] = frozenset()
 
 
+class PodReader:
+    """Reads what pods ask for. Pods that ask for the same share it, as long as the same reader has read them."""
+
+    def __init__(
+        self,
+        spec_of_labels: LabelSpec,
+        namespaces: Namespaces,
+        storage: Storage,
+        *,
+        unsupported: UnsupportedVolumes = _SUPPORTED,
+        default_spread: Callable[[Pod], Spread] | None = None,
+        respect_preferences: bool = True,
+    ) -> None:
+        """``default_spread`` gives the constraints of a pod that names none."""
+        self._spec_of_labels = spec_of_labels
+        self._namespaces = namespaces
+        self._storage = storage
+        self._unsupported = unsupported
+        self._default_spread = default_spread
+        self._respect_preferences = respect_preferences
+        self._interned: dict[bytes, Constraints | Refused] = {}
+
+    def read(self, pod: Pod) -> ReadPod | Refused:
+        """What the pod asks for, or why it is not looked at."""
+        spec = pod.spec
+        if spec.resource_claims:
+            return CLAIMS_DEVICES
+        volumes = volumes_of(pod, self._storage, self._unsupported) if spec.volumes else _NO_VOLUMES
+        if isinstance(volumes, str):
+            return Refused(RefusalKind.VOLUME, volumes)
+        spread = spec.topology_spread_constraints or (() if self._default_spread is None else self._default_spread(pod))
+        key = _fingerprint(pod, volumes, spread)
+        constraints = self._interned.get(key)
+        if constraints is None:
+            constraints = self._interned[key] = self._constraints(pod, volumes, spread)
+        return constraints if isinstance(constraints, Refused) else ReadPod(pod, constraints, volumes.attachments)
+
+    def read_all(self, pods: Iterable[Pod]) -> tuple[list[ReadPod], list[tuple[Pod, Refused]]]:
+        """The pods that may be placed, and those not looked at, with the reason."""
+        found: list[ReadPod] = []
+        refused: list[tuple[Pod, Refused]] = []
+        for pod in pods:
+            read = self.read(pod)
+            if isinstance(read, Refused):
+                refused.append((pod, read))
+            else:
+                found.append(read)
+        return found, refused
+
+    def _constraints(self, pod: Pod, volumes: PodVolumes, spread: Spread) -> Constraints | Refused:
+        found = _read(pod, volumes, spread, self._spec_of_labels, self._namespaces)
+        if isinstance(found, Refused) or self._respect_preferences:
+            return found
+        return found.without_preferences()
+
+
 def read_pods(
     pods: Iterable[Pod],
     spec_of_labels: LabelSpec,
     namespaces: Namespaces,
     storage: Storage,
     *,
-    unsupported: UnsupportedVolumes = _SUPPORTED,
     default_spread: Callable[[Pod], Spread] | None = None,
 ) -> tuple[list[ReadPod], list[tuple[Pod, Refused]]]:
-    """The pods that may be placed, and those not looked at, with the reason.
-
-    ``default_spread`` gives the constraints of a pod that names none.
-    """
-    interned: dict[bytes, Constraints | Refused] = {}
-    found: list[ReadPod] = []
-    refused: list[tuple[Pod, Refused]] = []
-    for pod in pods:
-        spec = pod.spec
-        if spec.resource_claims:
-            refused.append((pod, CLAIMS_DEVICES))
-            continue
-        volumes = volumes_of(pod, storage, unsupported) if spec.volumes else _NO_VOLUMES
-        if isinstance(volumes, str):
-            refused.append((pod, Refused(RefusalKind.VOLUME, volumes)))
-            continue
-        spread = spec.topology_spread_constraints or (() if default_spread is None else default_spread(pod))
-        key = _fingerprint(pod, volumes, spread)
-        constraints = interned.get(key)
-        if constraints is None:
-            constraints = interned[key] = _read(pod, volumes, spread, spec_of_labels, namespaces)
-        if isinstance(constraints, Refused):
-            refused.append((pod, constraints))
-        else:
-            found.append(ReadPod(pod, constraints, volumes.attachments))
-    return found, refused
+    """The pods that may be placed, and those not looked at, with the reason."""
+    return PodReader(spec_of_labels, namespaces, storage, default_spread=default_spread).read_all(pods)
 
 
-def classify(pods: Iterable[ReadPod], selected_by: Callable[[Pod], Hashable]) -> list[PodClass]:
+def classify(
+    pods: Iterable[ReadPod], selected_by: Callable[[Pod], Hashable], shut: Shut = NOWHERE_SHUT
+) -> list[PodClass]:
     """Sort pods into classes; classes, and the pods in them, are in placing order."""
     classes: dict[Hashable, PodClass] = {}
     for read in pods:
         pod = read.pod
         selecting = selected_by(pod)
-        key = (read.constraints, pod.requests, read.attachments, selecting)
+        barred = shut.nodes if shut.to and pod.metadata.uid in shut.to else _NO_NODES
+        key = (read.constraints, pod.requests, read.attachments, selecting, barred)
         found = classes.get(key)
         if found is None:
-            asked = tuple((name, amount) for name, amount in pod.requests.items() if amount)
-            found = PodClass(read.constraints, pod.requests, asked, read.attachments, selecting, [])
+            asked = tuple([entry for entry in pod.requests.amounts.items() if entry[1]])
+            found = PodClass(read.constraints, pod.requests, asked, read.attachments, selecting, [], barred)
             classes[key] = found
         found.pods.append(pod)
     for found in classes.values():
-        found.pods.sort(key=lambda pod: (pod.metadata.created, pod.metadata.uid, pod.key))
+        if len(found.pods) > 1:
+            found.pods.sort(key=lambda pod: (pod.metadata.created, pod.metadata.uid, pod.key))
     return sorted(classes.values(), key=lambda found: (found.order, found.pods[0].key))
 
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from karpy.cloud.instancetype import Catalog
 from karpy.objects.pod import Pod
 from karpy.objects.schedulerconfig import read_scheduler_config
+from karpy.scheduling.classes import NOWHERE_SHUT, Shut
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.policy import Policy
 from karpy.scheduling.scheduler import solve
 from karpy.scheduling.settling import settled
-from karpy.scheduling.start import Start, start_of
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["plan_as_set", "solve_as_set", "start_as_set"]
+__all__ = ["plan_as_set", "policy_as_set", "solve_as_set"]
 
 
 def solve_as_set(
@@ -26,6 +26,7 @@ def solve_as_set(
     pods: Iterable[Pod] | None = None,
     *,
     packing: Packing | None = None,
+    shut: Shut = NOWHERE_SHUT,
 ) -> Plan:
     """`karpy.scheduling.scheduler.solve` by these settings (None: the defaults). ``packing`` is for those to whom one is enough.
 
@@ -33,7 +34,7 @@ def solve_as_set(
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
     """
     settings = settings or Settings()
-    return _solve(settings, snapshot, catalog, pods, packing)
+    return _solve(settings, snapshot, catalog, pods, packing, shut)
 
 
 def plan_as_set(settings: Settings, snapshot: Snapshot, catalog: Catalog) -> Plan:
@@ -49,11 +50,16 @@ def plan_as_set(settings: Settings, snapshot: Snapshot, catalog: Catalog) -> Pla
     def again(cluster: Snapshot, pods: Sequence[Pod]) -> Plan:
         return _solve(settings, cluster, catalog, pods, None)
 
-    return settled(plan, snapshot, catalog, _policy(settings), again)
+    return settled(plan, snapshot, catalog, policy_as_set(settings), again)
 
 
 def _solve(
-    settings: Settings, snapshot: Snapshot, catalog: Catalog, pods: Iterable[Pod] | None, packing: Packing | None
+    settings: Settings,
+    snapshot: Snapshot,
+    catalog: Catalog,
+    pods: Iterable[Pod] | None,
+    packing: Packing | None,
+    shut: Shut = NOWHERE_SHUT,
 ) -> Plan:
     return solve(
         snapshot,
@@ -65,19 +71,16 @@ def _solve(
         strict_min_values=settings.strict_min_values,
         reserved_capacity=settings.reserved_capacity,
         default_spread=read_scheduler_config(settings.scheduler_config),
+        shut=shut,
     )
 
 
-def start_as_set(settings: Settings | None, snapshot: Snapshot, catalog: Catalog) -> Start:
-    """`karpy.scheduling.start.start_of` by these settings.
+def policy_as_set(settings: Settings) -> Policy:
+    """How a solve goes about it by these settings.
 
     Raises:
         InvalidObject: the scheduler's configuration in ``settings`` cannot be used.
     """
-    return start_of(snapshot, catalog, _policy(settings or Settings()))
-
-
-def _policy(settings: Settings) -> Policy:
     return Policy(
         respect_preferences=settings.respect_preferences,
         strict_min_values=settings.strict_min_values,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from karpy.objects.pod import Pod
+from karpy.scheduling.classes import PodClass
 from karpy.scheduling.daemons import Daemon, expected_on_all
 from karpy.scheduling.lots import Lot
 from karpy.scheduling.plan import Nomination
@@ -17,9 +18,12 @@ __all__ = ["ExistingNode", "existing_nodes"]
 
 
 class ExistingNode:
-    """A node's free room. It only shrinks during a solve, so a class that was refused once is refused for good."""
+    """A node's free room. It only shrinks during a solve, so a class that was refused once is refused for good.
 
-    __slots__ = ("_attached", "_ports", "_storage", "free", "index", "pods", "view")
+    ``index`` is its place in the snapshot.
+    """
+
+    __slots__ = ("_attached", "_ports", "free", "index", "pods", "storage", "view")
 
     def __init__(self, index: int, view: NodeView, free: Mapping[str, int], storage: Storage) -> None:
         self.index = index
@@ -27,8 +31,21 @@ class ExistingNode:
         self.free = free
         self.pods: list[Pod] = []
         self._ports: tuple[HostPort, ...] | None = None
-        self._storage = storage
+        self.storage = storage
         self._attached: frozenset[Attachment] | None = None
+
+    def own(self) -> ExistingNode:
+        """The same node for a solve to fill; what it holds already is worked out for all of them."""
+        other = ExistingNode(self.index, self.view, self.free, self.storage)
+        other._ports, other._attached = self._ports, self._attached
+        return other
+
+    def prepare(self, pod_class: PodClass) -> None:
+        """Work out what it holds that matters to such pods."""
+        if pod_class.constraints.ports:
+            self._held_ports()
+        if pod_class.attachments:
+            self._held_attachments()
 
     def add(self, lot: Lot, most: int = 1) -> int:
         """Put the next of the lot here, up to ``most`` units of them; that labels and taints allow it is known by then.
@@ -62,12 +79,12 @@ class ExistingNode:
 
     def _held_attachments(self) -> frozenset[Attachment]:
         if self._attached is None:
-            self._attached = attachments_of(self.view.pods, self._storage)
+            self._attached = attachments_of(self.view.pods, self.storage)
         return self._attached
 
     def _can_attach(self, more: frozenset[Attachment]) -> bool:
         """Whether no driver's limit on this node would be exceeded."""
-        limits = self._storage.limits.get(self.view.name)
+        limits = self.storage.limits.get(self.view.name)
         if not limits:
             return True
         counts = Counter(driver for driver, _claim in self._held_attachments() | more)
@@ -84,13 +101,13 @@ def existing_nodes(snapshot: Snapshot, daemons: Sequence[Daemon]) -> list[Existi
 
     Where more is promised than there is, nothing is put (Karpenter's rule).
     """
-    views = [view for view in snapshot.nodes if not view.is_leaving]
-    coming = expected_on_all(views, daemons)
+    views = [(index, view) for index, view in enumerate(snapshot.nodes) if not view.is_leaving]
+    coming = expected_on_all([view for _, view in views], daemons)
     nodes = []
-    for index, view in enumerate(views):
+    for place, (index, view) in enumerate(views):
         room = view.available
-        if index in coming:
-            room = room - coming[index]
+        if place in coming:
+            room = room - coming[place]
         free = room.amounts
         if not free or min(free.values()) >= 0:
             nodes.append(ExistingNode(index, view, free, snapshot.storage))

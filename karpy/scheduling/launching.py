@@ -47,8 +47,8 @@ def to_launch(claim: PlannedClaim, max_types: int) -> Launch | None:
 def _final_requirements(claim: PlannedClaim) -> Requirements:
     """Those that it was planned with, and the reservations that it is launched into: by now nobody else wants what is left."""
     shape = claim.shape
-    reservations = shape.template.reservations
-    if reservations is None or claim.is_trial:
+    reservations = claim.reservations
+    if reservations is None or not shape.template.takes_reservations or claim.is_trial:
         return shape.requirements
     if not shape.reserved:
         return _without_needless_refusal(claim)

@@ -10,20 +10,21 @@ from karpy.resources import NODES, Resources, total
 from karpy.scheduling.instances import TypeColumns
 from karpy.state.snapshot import NodeView, Snapshot
 
-__all__ = ["remaining_limits", "usage", "within"]
+__all__ = ["counted", "remaining_limits", "usage", "within"]
 
 
 def usage(snapshot: Snapshot, pools: Collection[str], catalog: Catalog) -> dict[str, Resources]:
-    """By pool, the capacity of its machines that are not leaving. A claim that was not launched yet counts as the largest machine
-    that it may become, so that passes in quick succession cannot overshoot a limit together."""
-    counted: dict[str, list[Resources]] = {name: [] for name in pools}
+    """By pool, the capacity of its machines that are not leaving."""
+    found: dict[str, list[Resources]] = {name: [] for name in pools}
     for view in snapshot.nodes if pools else ():
-        if view.pool in counted and not view.is_leaving:
-            counted[view.pool].append(_counted(view, catalog))
-    return {name: total(amounts) for name, amounts in counted.items()}
+        if view.pool in found and not view.is_leaving:
+            found[view.pool].append(counted(view, catalog))
+    return {name: total(amounts) for name, amounts in found.items()}
 
 
-def _counted(view: NodeView, catalog: Catalog) -> Resources:
+def counted(view: NodeView, catalog: Catalog) -> Resources:
+    """What a machine counts against the limits of its pool. A claim that was not launched yet counts as the largest machine that
+    it may become, so that passes in quick succession cannot overshoot a limit together."""
     claim = view.claim
     if claim is None or claim.capacity or view.node is not None:
         return view.capacity

@@ -32,7 +32,9 @@ class Lot:
         needed = total(amounts for lot in lots for amounts in itertools.repeat(lot.pod_class.requests, len(lot)))
         pods = [pod for lot in lots for pod in lot.pods]
         asked = tuple((name, amount) for name, amount in needed.items() if amount)
-        return cls(attrs.evolve(lots[0].pod_class, requests=needed, amounts=asked, pods=pods), pods, len(pods))
+        barred = frozenset().union(*(lot.pod_class.barred for lot in lots))
+        first = lots[0].pod_class
+        return cls(attrs.evolve(first, requests=needed, amounts=asked, pods=pods, barred=barred), pods, len(pods))
 
     def __len__(self) -> int:
         """How many pods wait still."""

@@ -60,8 +60,8 @@ class Launch:
 
     @property
     def price(self) -> Price:
-        """Dollars per hour of the cheapest choice."""
-        return self.instance_types[0].price
+        """Dollars per hour of the cheapest choice; infinite where the choice is left to the cloud."""
+        return self.instance_types[0].price if self.instance_types else math.inf
 
     @property
     def planned_uids(self) -> tuple[str, ...]:

@@ -56,19 +56,19 @@ def play(run: Run, views: Iterable[NodeView], in_order: Sequence[Pod]) -> Played
 def play_in_turn(run: Run, views: Iterable[NodeView], in_order: Sequence[Pod]) -> Played:
     """The same for machines that come up one after another: who stands first in the queue, and fits, goes on the next one."""
     wanted = frozenset(map(id, views))
-    nodes = [node for node in run.nodes if id(node.view) in wanted]
+    positions = _positions(run, wanted)
     place_in_queue = {pod.metadata.uid: place for place, pod in enumerate(in_order)}
     classes = run.classes
     lines = [
         deque(sorted(place_in_queue[pod.metadata.uid] for pod in pod_class.pods if pod.metadata.uid in place_in_queue))
         for pod_class in classes
     ]
-    for node in nodes:
+    for position in positions:
         heads = [(line[0], number) for number, line in enumerate(lines) if line]
         heapq.heapify(heads)
         while heads:
             place, number = heads[0]
-            if not _put_on(run, node, in_order[place], classes[number]):
+            if not _put_on(run, position, in_order[place], classes[number]):
                 heapq.heappop(heads)  # nor will those behind it be taken, who are alike
                 continue
             lines[number].popleft()
@@ -77,11 +77,17 @@ def play_in_turn(run: Run, views: Iterable[NodeView], in_order: Sequence[Pod]) -
             else:
                 heapq.heappop(heads)
     left = sorted(place for line in lines for place in line)
+    nodes = (run.nodes[position] for position in positions)
     return Played({node.view: node.pods for node in nodes if node.pods}, [in_order[place] for place in left])
 
 
-def _put_on(run: Run, node: ExistingNode, pod: Pod, pod_class: PodClass) -> bool:
-    return any(run.open_nodes.keep(node, Lot(pod_class, (pod,)), rung) for rung in run.ladder(pod_class))
+def _positions(run: Run, wanted: frozenset[int]) -> list[int]:
+    """Where, among the nodes of a run, these views are."""
+    return [position for position, node in enumerate(run.nodes) if id(node.view) in wanted]
+
+
+def _put_on(run: Run, position: int, pod: Pod, pod_class: PodClass) -> bool:
+    return any(run.open_nodes.keep(position, Lot(pod_class, (pod,)), rung) for rung in run.ladder(pod_class))
 
 
 class _Machine:
@@ -146,7 +152,7 @@ class _Board:
 
     def __init__(self, run: Run, wanted: frozenset[int]) -> None:
         self._run = run
-        self.nodes = [node for node in run.nodes if id(node.view) in wanted]
+        self.nodes = [run.open_nodes.own(position) for position in _positions(run, wanted)]
         asked = frozenset(
             key
             for pod_class in run.classes

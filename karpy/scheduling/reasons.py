@@ -18,6 +18,7 @@ from karpy.scheduling.constraints import Constraints
 from karpy.scheduling.instances import bits
 from karpy.scheduling.limits import within
 from karpy.scheduling.plan import Excluded, PoolRefusal, RefusalKind
+from karpy.scheduling.reservations import Reservations
 from karpy.scheduling.rungs import Rung
 from karpy.scheduling.templates import Template
 from karpy.taints import untolerated
@@ -37,10 +38,12 @@ class Refusals:
         templates: Sequence[Template],
         remaining: Mapping[str, Resources | None],
         pools: Iterable[NodePool] = (),
+        reservations: Reservations | None = None,
     ) -> None:
         """``pools`` are all that there are: those that rest have no template, and are told of at the end."""
         self._templates = templates
         self._remaining = remaining
+        self._reservations = reservations
         resting = (pool for pool in pools if pool.rests_because and not pool.is_static)
         self._resting = tuple(_resting(pool) for pool in resting)
         self._rooms: dict[tuple[Template, str], int] = {}
@@ -61,7 +64,7 @@ class Refusals:
         if not template.base.mask:
             return _refusal(name, everything, _own_requirements(template))
         limits = _limits(template, self._remaining.get(name))
-        reserved = _reservations(constraints, template)
+        reserved = _reservations(constraints, template, self._reservations)
         parts = (*_requirements(constraints, template), *limits, *self._resources(pod_class, template), *reserved)
         considered = template.columns.count(template.base.mask)
         if not last.options(template.base):
@@ -140,10 +143,12 @@ def _requirements(constraints: Constraints, template: Template) -> Iterable[Excl
         yield Excluded(RefusalKind.REQUIREMENT, f"pod requirement {wanted}", columns.lost(scope, allowed))
 
 
-def _reservations(constraints: Constraints, template: Template) -> Iterable[Excluded]:
+def _reservations(
+    constraints: Constraints, template: Template, reservations: Reservations | None
+) -> Iterable[Excluded]:
     """What could be had if it were not promised to other machines of the pass."""
-    reservations, first = template.reservations, template.starts[0]
-    joined = first.join(constraints) if reservations is not None and first.reserved else ()
+    first = template.starts[0]
+    joined = first.join(constraints) if first.reserved else ()
     if joined and reservations is not None and not any(reservations.reach(None, shape.reserved) for shape in joined):
         text = "one or more instance types with compatible reserved offerings are available, but could not be reserved"
         yield Excluded(RefusalKind.OFFERING, text, template.columns.count(first.mask))

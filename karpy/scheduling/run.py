@@ -9,39 +9,40 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
-from karpy.cloud.instancetype import Catalog, Price
+from karpy.cloud.instancetype import Price
 from karpy.objects.pod import Pod
-from karpy.resources import Resources
-from karpy.scheduling.aftermath import Aftermath, aftermath_of
+from karpy.scheduling.aftermath import aftermath_of
 from karpy.scheduling.batch import Batch
 from karpy.scheduling.bound import bound_of
 from karpy.scheduling.claims import Fit, PlannedClaim
 from karpy.scheduling.classes import PodClass, ReadPod, classify
 from karpy.scheduling.constraints import Constraints
-from karpy.scheduling.daemons import daemons_of
-from karpy.scheduling.existing import ExistingNode, existing_nodes
+from karpy.scheduling.existing import ExistingNode
+from karpy.scheduling.ground import Absent, Ground
 from karpy.scheduling.groups import Group
 from karpy.scheduling.launching import to_launch
-from karpy.scheduling.limits import remaining_limits, within
+from karpy.scheduling.limits import within
 from karpy.scheduling.lots import Lot, gathered, in_single_file
 from karpy.scheduling.openclaims import EvenClaims, OpenClaims
 from karpy.scheduling.opennodes import OpenNodes
 from karpy.scheduling.packing import Packing
-from karpy.scheduling.plan import Plan, Unschedulable
+from karpy.scheduling.plan import Launch, Nomination, Plan, Unschedulable
 from karpy.scheduling.policy import Policy
 from karpy.scheduling.reasons import Refusals
+from karpy.scheduling.reservations import Reservations
 from karpy.scheduling.rungs import Options, Rung, hosts_of
 from karpy.scheduling.spare import Sizes
-from karpy.scheduling.templates import Template, templates_for
+from karpy.scheduling.stopping import Stop
 from karpy.scheduling.thriftyclaims import ThriftyClaims
 from karpy.scheduling.topology import Topology
 from karpy.state.snapshot import Snapshot
-from karpy.taints import PREFER_NO_SCHEDULE
 
 __all__ = ["Run"]
+
+_NOBODY = Absent()
 
 
 class Run:
@@ -49,46 +50,43 @@ class Run:
 
     def __init__(
         self,
-        snapshot: Snapshot,
-        catalog: Catalog,
+        ground: Ground,
         batch: Batch,
         policy: Policy,
-        after: Aftermath | None = None,
+        *,
+        around: Iterable[ReadPod] = (),
+        absent: Absent = _NOBODY,
     ) -> None:
-        """With ``after`` it is for pods that come when all that another solve planned is there."""
-        daemons = daemons_of(snapshot.daemon_sets, snapshot.daemon_pods)
-        self.snapshot = snapshot
-        self.catalog = catalog
+        """``around`` are pods that have a place on machines which are planned already; ``absent`` are nodes that are not there."""
+        self.ground = ground
         self.policy = policy
         self.batch = batch
-        self.well_known = catalog.labels.well_known
-        self.templates: tuple[Template, ...] = templates_for(
-            snapshot.pools,
-            catalog,
-            daemons,
-            strict_min_values=policy.strict_min_values,
-            with_reservations=policy.reserved_capacity,
-        )
-        self.remaining: dict[str, Resources | None] = (
-            remaining_limits(snapshot, catalog) if after is None else dict(after.remaining)
-        )
-        taints = (taint for template in self.templates for taint in template.taints)
-        self.taints_may_be_preferences = any(taint.effect == PREFER_NO_SCHEDULE for taint in taints)
-        counted = snapshot if after is None else after.counted
-        around = () if after is None else itertools.chain.from_iterable(planned.pods for planned in after.planned)
-        self.topology = Topology(counted, self.templates, (*batch.readable, *around), self.well_known)
+        self.well_known = ground.well_known
+        self.templates = ground.templates
+        self.remaining = ground.remaining(absent)
+        takers = [template.columns for template in self.templates if template.takes_reservations]
+        self.reservations = Reservations.of(takers)
+        gone = absent.positions
+        names = [view.name for view in absent.views]
+        self.topology = Topology(ground.census, (*batch.readable, *around), gone, names)
         selecting = (lambda _pod: ()) if self.topology.is_empty else self.topology.selecting
-        self.queue = [classify(part, selecting) for part in _real_first(batch.readable, snapshot.headroom)]
-        self.nodes: list[ExistingNode] = existing_nodes(snapshot, daemons)
-        self.by_claim = {node.view.claim.name: node for node in self.nodes if node.view.claim is not None}
-        self.open_nodes = OpenNodes(self.nodes)
+        parts = _real_first(batch.readable, ground.snapshot.headroom)
+        self.queue = [classify(part, selecting, batch.shut) for part in parts]
+        by_index = ground.floor.by_index
+        self.open_nodes = OpenNodes(ground.floor, [by_index[index] for index in gone if index in by_index])
         self.open_claims = self._open_claims()
         self.left_over: list[Lot] = []
-        self._others_matter = not self.topology.is_empty or any(t.reservations is not None for t in self.templates)
+        self.others_matter = not self.topology.is_empty or self.reservations is not None
         """Whether a place for one pod may make one for another that was refused."""
-        self.refusals = Refusals(self.templates, self.remaining, snapshot.pools)
+        self._stop: Stop | None = None
+        self._is_cut = False
         self._rungs: dict[tuple[Constraints, tuple[Group, ...]], tuple[Rung, ...]] = {}
         self._blank: dict[Hashable, Fit | None] = {}
+
+    @property
+    def nodes(self) -> Sequence[ExistingNode]:
+        """The nodes that are there, with what was put on them."""
+        return self.open_nodes.nodes
 
     @property
     def classes(self) -> list[PodClass]:
@@ -99,12 +97,20 @@ class Run:
         if self.policy.packing is Packing.KARPENTER:
             return EvenClaims(self.well_known)
         alone = self._price_alone if self.policy.packing is Packing.FRUGAL else None
-        return ThriftyClaims(self.well_known, Sizes(self.classes), alone)
+        return ThriftyClaims(self.well_known, functools.partial(_sizes, self.queue), alone)
 
-    def place_all(self) -> None:
-        """Every pod that has a place gets it; those that have none are left over."""
+    def place_all(self, stop: Stop | None = None) -> bool:
+        """Every pod that has a place gets it; those that have none are left over.
+
+        It stops where ``stop`` says so, and returns False then. What was not tried then is not left over.
+        """
+        self._stop = stop
         for classes in self.queue:
-            self.left_over.extend(self._place_part(classes))
+            left = self._place_part(classes)
+            if self._is_cut:
+                return False
+            self.left_over.extend(left)
+        return True
 
     def _place_part(self, classes: Iterable[PodClass]) -> list[Lot]:
         """Go round until a whole round places nothing: a pod may become placeable through pods that came after it."""
@@ -115,20 +121,22 @@ class Run:
             before = sum(map(len, waiting))
             self._place_round(waiting)
             waiting = [lot for lot in waiting if lot]
-            if sum(map(len, waiting)) == before or not self._others_matter:
+            if sum(map(len, waiting)) == before or not self.others_matter or self._is_cut:
                 break
         return waiting
 
     def _place_round(self, lots: Sequence[Lot]) -> None:
         if self.policy.packing is Packing.KARPENTER or self.topology.is_empty:
             for lot in lots:
-                self._place(lot)
+                if not self._is_cut:
+                    self._place(lot)
             return
         for companions in gathered(lots, lambda lot: self.ladder(lot.pod_class)[0].gathers):
             if sum(map(len, companions)) > 1 and self.ladder(companions[0].pod_class)[0].gathers:
                 self._place_together(companions)
             for lot in companions:
-                self._place(lot)
+                if not self._is_cut:
+                    self._place(lot)
 
     def ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
         """The rungs of a class, the strictest first."""
@@ -136,9 +144,9 @@ class Run:
         key = (pod_class.constraints, selected_by)
         found = self._rungs.get(key)
         if found is None:
-            ladder = pod_class.constraints.ladder(taints_may_be_preferences=self.taints_may_be_preferences)
             found = self._rungs[key] = tuple(
-                Rung(c, selected_by, self.topology, leads=self.policy.leads) for c in ladder
+                Rung(c, selected_by, self.topology, leads=self.policy.leads)
+                for c in self.ground.ladder(pod_class.constraints)
             )
         return found
 
@@ -163,14 +171,16 @@ class Run:
 
         Done for all pods before any is placed anew: nobody takes a place that was made for somebody else.
         """
-        assigned = self.snapshot.assignments
+        assigned = self.ground.snapshot.assignments
         if not assigned:
             return pod_class.pods
         waiting = []
         for pod in pod_class.pods:
-            node = self.by_claim.get(assigned.get(pod.metadata.uid, ""))
+            position = self.open_nodes.machine(assigned.get(pod.metadata.uid, ""))
             alone = Lot(pod_class, (pod,))
-            if node is None or not any(self.open_nodes.keep(node, alone, rung) for rung in self.ladder(pod_class)):
+            if position is None or not any(
+                self.open_nodes.keep(position, alone, rung) for rung in self.ladder(pod_class)
+            ):
                 waiting.append(pod)
         return waiting
 
@@ -186,14 +196,23 @@ class Run:
         """
         rungs = list(self.ladder(lot.pod_class))
         self._begin(lot.pod_class)
-        while lot:
+        while lot and not self._is_cut:
             for rung in tuple(rungs):
                 if self._put(lot, rung):
                     break
                 if rung.is_free:
                     rungs.remove(rung)
             else:
+                self._refused(lot)
                 return  # the pods after it are alike, and nothing changed since
+            if self._stop is not None and self._stop.is_exceeded(self.open_claims.claims):
+                self._is_cut = True
+
+    def _refused(self, lot: Lot) -> None:
+        """Nobody takes the next of the lot. If nothing that comes later can change that, this may be the end."""
+        if self._stop is not None and not self.others_matter and self._stop.is_about(lot.pods):
+            self.left_over.append(lot)
+            self._is_cut = True
 
     def _place_together(self, lots: Sequence[Lot]) -> None:
         """Pods that want to be on one host with each other: a host that has room for all of them, if there is one."""
@@ -218,7 +237,7 @@ class Run:
             limit = self.remaining[template.pool.name]
             affordable = within(limit, template.columns)
             for start in template.starts:
-                claim = PlannedClaim(start, start.mask & affordable)
+                claim = PlannedClaim(start, start.mask & affordable, self.reservations)
                 fit = self._first_fit(claim, lot.pod_class, rung.options(start)) if claim.mask else None
                 if fit is not None:
                     self.open_claims.open(claim, lot, fit, rung)
@@ -234,7 +253,7 @@ class Run:
         for template in self.templates:
             affordable = within(self.remaining[template.pool.name], template.columns)
             for start in template.starts:
-                claim = PlannedClaim(start, start.mask & affordable)
+                claim = PlannedClaim(start, start.mask & affordable, self.reservations)
                 fit = self._first_fit(claim, lot.pod_class, rung.options(start)) if claim.mask else None
                 if fit is not None:
                     return fit.price
@@ -243,45 +262,62 @@ class Run:
     def _first_fit(self, claim: PlannedClaim, pod_class: PodClass, options: Options) -> Fit | None:
         """What a new claim becomes with its first pod: worked out once for all pods that are alike, as long as what they may
         have stays the same."""
-        reservations = claim.shape.template.reservations
-        key = (claim.shape, claim.mask, options, reservations.version if reservations is not None else 0)
+        key = (claim.shape, claim.mask, options, self.reservations.version if self.reservations is not None else 0)
         if key not in self._blank:
             self._blank[key] = claim.fit(pod_class, options, by_size=self.policy.packing is not Packing.KARPENTER)
         fit = self._blank[key]
         return None if fit is None else fit._replace(amounts=dict(fit.amounts))
 
-    def to_plan(self, max_types: int) -> Plan:
-        launches, dropped, kept = [], [], []
+    def launched(self, max_types: int) -> tuple[list[tuple[PlannedClaim, Launch]], list[Unschedulable]]:
+        """The planned machines, and the refusals of pods whose machine would have too few types to choose from."""
+        kept, dropped = [], []
         for claim in self.open_claims.claims:
             launch = to_launch(claim, max_types)
             if launch is not None:
-                launches.append(launch)
-                kept.append(claim)
+                kept.append((claim, launch))
             else:
                 reason = f"minValues requirement is not met by the cheapest {max_types} instance types"
                 dropped.append(Unschedulable(tuple(pod.key for pod in claim.pods), reason))
+        return kept, dropped
+
+    def nominations(self) -> tuple[Nomination, ...]:
+        """Who goes to which node that exists."""
+        return tuple(node.to_nomination() for node in self.open_nodes.filled)
+
+    def unschedulable(self) -> Iterator[Unschedulable]:
+        """Those for whom no place was found. Why is worked out when somebody asks."""
+        refusals = Refusals(self.templates, self.remaining, self.ground.snapshot.pools, self.reservations)
+        for lot in self.left_over:
+            why = functools.partial(refusals.of, lot.pod_class, self.ladder(lot.pod_class)[-1])
+            yield Unschedulable(tuple(pod.key for pod in lot.pods), refusals=why)
+
+    def to_plan(self, max_types: int, snapshot: Snapshot | None = None) -> Plan:
+        """``snapshot`` is the one that the plan is about, if it is not the one that was compiled."""
+        snapshot = snapshot or self.ground.snapshot
+        launched, dropped = self.launched(max_types)
+        kept = tuple(claim for claim, _ in launched)
         return Plan(
-            version=self.snapshot.version,
-            launches=tuple(launches),
-            nominations=tuple(node.to_nomination() for node in self.nodes if node.pods),
-            unschedulable=(*self.batch.refused, *dropped, *(self._unschedulable(lot) for lot in self.left_over)),
-            floor=functools.partial(bound_of, tuple(kept), self.classes, self.templates),
+            version=snapshot.version,
+            launches=tuple(launch for _, launch in launched),
+            nominations=self.nominations(),
+            unschedulable=(*self.batch.refused, *dropped, *self.unschedulable()),
+            floor=functools.partial(bound_of, kept, self.classes, self.templates),
             aftermath=functools.partial(
                 aftermath_of,
-                snapshot=self.snapshot,
-                catalog=self.catalog,
+                snapshot=snapshot,
+                catalog=self.ground.catalog,
                 policy=self.policy,
                 max_instance_types=max_types,
                 pods=self.batch.pods,
-                nominated={node.view: node.pods for node in self.nodes if node.pods},
-                planned=tuple(kept),
+                nominated={node.view: node.pods for node in self.open_nodes.filled},
+                planned=kept,
                 remaining=self.remaining,
             ),
         )
 
-    def _unschedulable(self, lot: Lot) -> Unschedulable:
-        refusals = functools.partial(self.refusals.of, lot.pod_class, self.ladder(lot.pod_class)[-1])
-        return Unschedulable(tuple(pod.key for pod in lot.pods), refusals=refusals)
+
+def _sizes(queue: Iterable[Iterable[PodClass]]) -> Sizes:
+    return Sizes(itertools.chain.from_iterable(queue))
 
 
 def _real_first(pods: Sequence[ReadPod], headroom: Iterable[Pod]) -> tuple[Sequence[ReadPod], ...]:

@@ -12,6 +12,8 @@ from karpy.objects.podspec import TopologySpreadConstraint
 from karpy.resources import total
 from karpy.scheduling.batch import Batch
 from karpy.scheduling.bound import rough_bound
+from karpy.scheduling.classes import NOWHERE_SHUT, Shut
+from karpy.scheduling.ground import Ground
 from karpy.scheduling.headroom import set_apart
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
@@ -42,6 +44,7 @@ def solve(
     strict_min_values: bool = True,
     reserved_capacity: bool = True,
     default_spread: Sequence[TopologySpreadConstraint] = (),
+    shut: Shut = NOWHERE_SHUT,
 ) -> Plan:
     """What to do about ``pods`` (default: `Snapshot.to_place`) in the cluster of ``snapshot``.
 
@@ -50,6 +53,8 @@ def solve(
     lowered instead of refusing the pods. Without ``reserved_capacity`` reservations are offerings like any other, and nobody
     counts them (feature gate ReservedCapacity). ``default_spread`` holds for pods that name no spread constraint of their own (see
     `karpy.scheduling.defaultspread`).
+
+    Pods to which nodes are ``shut`` are not put there.
 
     Once ``pods`` have their places, the virtual pods of the snapshot's CapacityBuffers get room; `Plan.buffers` says where.
 
@@ -68,10 +73,11 @@ def solve(
         reserved_capacity=reserved_capacity,
         default_spread=default_spread,
     )
-    batch = Batch.read(snapshot, catalog, wanted, policy)
+    batch = Batch.read(snapshot, catalog, wanted, policy, shut)
+    ground = Ground(snapshot, catalog, policy, [read.pod for read in batch.readable])
 
     def made(way: Policy) -> tuple[Run, Plan]:
-        run = Run(snapshot, catalog, batch, way)
+        run = Run(ground, batch, way)
         run.place_all()
         return run, set_apart(run.to_plan(max_instance_types), snapshot.buffers)
 

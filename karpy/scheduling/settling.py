@@ -19,6 +19,7 @@ from karpy.objects.node import Node, NodeSpec, NodeStatus
 from karpy.objects.pod import Pod
 from karpy.resources import Resources
 from karpy.scheduling.batch import Batch
+from karpy.scheduling.ground import Ground
 from karpy.scheduling.plan import Launch, Nomination, Plan
 from karpy.scheduling.playing import Played, play, play_in_turn
 from karpy.scheduling.policy import Policy
@@ -63,11 +64,12 @@ def found_missing(plan: Plan, snapshot: Snapshot, catalog: Catalog, policy: Poli
     )
     wishless = attrs.evolve(policy, respect_preferences=False)
     batch = Batch.read(cluster, catalog, pods, wishless)
+    ground = Ground(cluster, catalog, wishless, [read.pod for read in batch.readable])
     nominated = {nomination.node for nomination in plan.nominations}
     ahead = tuple(view for view in snapshot.nodes if not view.is_initialized or view.name in nominated)
 
     def lacking(way: Callable[[Run, Iterable[NodeView], Sequence[Pod]], Played]) -> Plan | None:
-        played = way(Run(cluster, catalog, batch, wishless), (*ahead, *machines), pods)
+        played = way(Run(ground, batch, wishless), (*ahead, *machines), pods)
         return solve_again(_afterwards(cluster, played), played.left) if played.left else None
 
     at_once = lacking(play)

@@ -20,7 +20,7 @@ from karpy.scheduling.groups import Domains
 from karpy.scheduling.instances import TypeColumns, columns
 from karpy.scheduling.offers import PriceOrder, ReservedOffering
 from karpy.scheduling.ports import HostPort, clash
-from karpy.scheduling.reservations import NOT_RESERVED, RESERVED, Reservations, is_reserved
+from karpy.scheduling.reservations import NOT_RESERVED, RESERVED, is_reserved
 from karpy.taints import Taint, untolerated
 
 __all__ = ["Shape", "Template", "templates_for"]
@@ -153,7 +153,7 @@ class Template:
         daemons: Sequence[Daemon],
         *,
         strict_min_values: bool = True,
-        reservations: Reservations | None = None,
+        with_reservations: bool = True,
     ) -> None:
         self.pool = pool
         self.strict_min_values = strict_min_values
@@ -165,7 +165,7 @@ class Template:
         self.requirements = pool.template_requirements & Requirements((named,))
         self.keys = frozenset(self.requirements) | self.labels.well_known
         """The labels that a new node has, or may have: the pool or a type gives them. What pods ask for gives none."""
-        self.reservations = reservations if self.columns.reserved_offerings else None
+        self.takes_reservations = with_reservations and bool(self.columns.reserved_offerings)
         self._shapes: dict[Requirements, Shape] = {}
         self._rooms: dict[int, Mapping[str, int]] = {}
         simulated = self.requirements & _SIMULATED
@@ -173,7 +173,7 @@ class Template:
             daemons, self.columns, simulated, self.taints, self.labels.well_known
         )
         self.base = self.shape(self.requirements)
-        self.starts: tuple[Shape, ...] = (self.base,) if self.reservations is None else self._reserved_first()
+        self.starts: tuple[Shape, ...] = self._reserved_first() if self.takes_reservations else (self.base,)
 
     def afresh(self) -> Template:
         """The same with nothing worked out about its shapes: what they know is about the domains of one solve."""
@@ -195,7 +195,7 @@ class Template:
 
     def reserved_for(self, requirements: Requirements) -> tuple[ReservedOffering, ...]:
         """The reserved offerings that a machine with these requirements may use, where it can use nothing else."""
-        if self.reservations is None or not is_reserved(requirements):
+        if not self.takes_reservations or not is_reserved(requirements):
             return ()
         return tuple(o for o in self.columns.reserved_offerings if o.requirements.intersects(requirements) is None)
 
@@ -257,9 +257,7 @@ def templates_for(
     usable = sorted(
         (pool for pool in pools if catalog.types.get(pool.name) and pool.may_grow), key=lambda pool: pool.order
     )
-    types = {id(catalog.types[pool.name]): catalog.types[pool.name] for pool in usable}
-    reservations = Reservations.of(columns(each) for each in types.values()) if with_reservations else None
     return tuple(
-        Template(pool, catalog, daemons, strict_min_values=strict_min_values, reservations=reservations)
+        Template(pool, catalog, daemons, strict_min_values=strict_min_values, with_reservations=with_reservations)
         for pool in usable
     )

@@ -8,10 +8,12 @@ type, and of the cheapest few the one that gets dearer by the least does.
 
 from __future__ import annotations
 
+import functools
 import heapq
 from collections.abc import Callable, Iterator
 
 from karpy.cloud.instancetype import Price
+from karpy.resources import Resources
 from karpy.scheduling.claims import Fit, PlannedClaim
 from karpy.scheduling.classes import PodClass
 from karpy.scheduling.lots import Lot
@@ -74,25 +76,32 @@ class _SparingLine(Line):
 
 
 class ThriftyClaims(OpenClaims[_SparingLine]):
-    """``sizes`` sorts spare room by the sizes of the pods that are waited for. ``alone`` says what the next of a lot cost on a
-    machine of their own (infinitely much where they get none); without it a machine grows whatever it costs."""
+    """``sizes`` sort spare room by the sizes of the pods that are waited for: they are asked for once there is any. ``alone`` says
+    what the next of a lot cost on a machine of their own (infinitely much where they get none); without it a machine grows
+    whatever it costs."""
 
     def __init__(
-        self, well_known: frozenset[str], sizes: Sizes, alone: Callable[[Lot, Rung], Price] | None = None
+        self, well_known: frozenset[str], sizes: Callable[[], Sizes], alone: Callable[[Lot, Rung], Price] | None = None
     ) -> None:
         super().__init__(well_known)
-        self._sizes = sizes
+        self._find_sizes = sizes
         self._alone = alone
         self._sparing: dict[Shape, list[int]] = {}
-        self._enough = 0
-        """The bins whose entries hold a pod of the class at hand, as a mask."""
+        self._requests: Resources | None = None
+        """What a pod of the class at hand asks for."""
+        self._enough: int | None = None
+        """The bins whose entries hold such a pod, as a mask; None before that is known."""
+
+    @functools.cached_property
+    def _sizes(self) -> Sizes:
+        return self._find_sizes()
 
     def _new_line(self, shape: Shape, members: list[int]) -> _SparingLine:
         return _SparingLine(shape, members, self._sparing.setdefault(shape, []))
 
     def begin(self, pod_class: PodClass) -> None:
         super().begin(pod_class)
-        self._enough = self._sizes.enough(pod_class.requests)
+        self._requests, self._enough = pod_class.requests, None
 
     def _came(self, claim: PlannedClaim, number: int, before: Shape | None) -> None:  # noqa: ARG002
         claim.appraise()
@@ -109,6 +118,8 @@ class ThriftyClaims(OpenClaims[_SparingLine]):
 
     def _into_spare_room(self, lot: Lot, rung: Rung, lines: list[_SparingLine]) -> bool:
         enough = self._enough
+        if enough is None:
+            enough = self._enough = self._sizes.enough(self._requests or {})
         while True:
             tightest, where = 0, None
             for line in lines:
