@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 
 import attrs
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, Price, current_price
+from karpy.cloud.instancetype import Catalog, Price
+from karpy.disruption.cost import disruption_cost, price_of
 from karpy.disruption.headroom import NO_HEADROOM, Headroom, standing_headroom
-from karpy.objects.nodeclaim import CONSOLIDATABLE
+from karpy.disruption.verdicts import BlockedBy, NotCandidate, NotWanted, Verdict
+from karpy.objects.nodeclaim import CONSOLIDATABLE, DRIFTED
 from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
 from karpy.settings import Settings
 from karpy.state.snapshot import NodeView, Snapshot
 
-__all__ = ["Candidate", "NotCandidate", "candidates", "disruption_cost"]
+__all__ = ["Candidate", "by_savings", "candidates", "freed_at", "is_consolidatable"]
 
 
 @attrs.frozen(eq=False)
@@ -27,10 +30,22 @@ class Candidate:
     price: Price
     headroom: Headroom = NO_HEADROOM
     """What CapacityBuffers keep ready, here and on the other nodes."""
+    hold: BlockedBy | None = None
+    """What keeps methods from it that are graceful. Its claim has a deadline, so the others need not wait for that."""
+
+    @property
+    def claim(self) -> str:
+        """The name of its claim."""
+        return self.view.claim.name if self.view.claim is not None else ""
 
     @property
     def pods(self) -> tuple[Pod, ...]:
         return self.view.reschedulable_pods
+
+    @property
+    def has_drifted(self) -> bool:
+        """Whether it is no longer what its pool asks for."""
+        return self.view.claim is not None and self.view.claim.is_true(DRIFTED)
 
     @property
     def is_empty(self) -> bool:
@@ -47,74 +62,95 @@ class Candidate:
         return self.price / self.disruption_cost
 
 
-def disruption_cost(view: NodeView) -> float:
-    """1 and what it costs to move each pod of the machine."""
-    return 1.0 + sum(max(0.0, eviction_cost(pod)) for pod in view.reschedulable_pods)
-
-
-@attrs.frozen
-class NotCandidate:
-    """Why a managed node may not be disrupted now."""
-
-    node: str
-    reason: str
-
-
-def eviction_cost(pod: Pod) -> float:
-    """From -10 to 10: 1, moved by the pod's deletion cost and priority."""
-    deletion_cost = (pod.metadata.annotations or {}).get(labels.POD_DELETION_COST, "0")
-    try:
-        wish = float(int(deletion_cost))
-    except ValueError:
-        wish = 0.0
-    return max(-10.0, min(10.0, 1.0 + wish / 2**27 + (pod.spec.priority or 0) / 2**25))
-
-
 def candidates(
-    snapshot: Snapshot, catalog: Catalog, *, now: float, settings: Settings | None = None
-) -> tuple[tuple[Candidate, ...], tuple[NotCandidate, ...]]:
-    """Every managed node with a verdict. What CapacityBuffers keep ready is worked out by ``settings``."""
-    found, refused = [], []
+    snapshot: Snapshot,
+    catalog: Catalog,
+    *,
+    now: float,
+    settings: Settings | None = None,
+    busy: frozenset[str] = frozenset(),
+) -> tuple[tuple[Candidate, ...], Mapping[str, Verdict]]:
+    """Every managed node: those that may go, by some method at least, and why the others may not, by name.
+
+    ``busy`` are the claims that commands are about already. What CapacityBuffers keep ready is worked out by ``settings``.
+    """
+    found: list[Candidate] = []
+    refused: dict[str, Verdict] = {}
     headroom = standing_headroom(snapshot, catalog, settings)
     pools = {pool.name: pool for pool in snapshot.pools}
     for view in snapshot.nodes:
         if view.claim is None:
             continue
-        reason = _why_not(view, snapshot, now)
         pool = pools.get(view.pool)
-        if reason is None and pool is None:
-            reason = f"NodePool not found (NodePool={view.pool or 'none'})"
-        if reason is not None or pool is None:
-            refused.append(NotCandidate(view.name, reason or ""))
-            continue
-        found.append(Candidate(view, pool, price_of(view, catalog), headroom))
-    return tuple(found), tuple(refused)
+        held = None if pool is None else _held_by(view, snapshot, now)
+        verdict = (
+            _why_not(view, now, busy) or _without_pool(view, pool, catalog) or (None if _has_deadline(view) else held)
+        )
+        if verdict is not None or pool is None:
+            refused[view.name] = verdict or NotCandidate("")
+        else:
+            found.append(Candidate(view, pool, price_of(view, catalog), headroom, held))
+    return tuple(found), refused
 
 
-def _why_not(view: NodeView, snapshot: Snapshot, now: float) -> str | None:
+def _why_not(view: NodeView, now: float, busy: frozenset[str]) -> Verdict | None:
     claim = view.claim
     assert claim is not None, "only managed nodes are asked about"
+    if claim.name in busy:
+        return NotCandidate("Node is being disrupted")
+    if view.node is None:
+        return NotCandidate("Nodeclaim does not have an associated node")
+    if not view.is_initialized:
+        return NotCandidate("Node isn't initialized")
     if view.is_leaving:
-        return "Node is deleting or marked for deletion"
-    if view.node is None or not view.is_initialized:
-        return "Node isn't initialized"
+        return NotCandidate("Node is deleting or marked for deletion")
     if view.nominated_until > now:
-        return "Node is nominated for a pending pod"
-    annotations = view.node.metadata.annotations or {}
-    if "true" in (annotations.get(labels.DO_NOT_DISRUPT), annotations.get(labels.DO_NOT_CONSOLIDATE)):
-        return f'Disruption is blocked through the "{labels.DO_NOT_DISRUPT}" annotation'
-    return _blocking_pod(view, snapshot, now)
+        return NotCandidate("Node is nominated for a pending pod")
+    if labels.NODEPOOL not in view.labels:
+        return NotCandidate(f"Node doesn't have required label (label={labels.NODEPOOL})")
+    for metadata in (view.node.metadata, claim.metadata):
+        annotations = metadata.annotations or {}
+        if "true" in (annotations.get(labels.DO_NOT_DISRUPT), annotations.get(labels.DO_NOT_CONSOLIDATE)):
+            return NotCandidate(f'Disruption is blocked through the "{labels.DO_NOT_DISRUPT}" annotation')
+    return None
 
 
-def _blocking_pod(view: NodeView, snapshot: Snapshot, now: float) -> str | None:
+def _without_pool(view: NodeView, pool: NodePool | None, catalog: Catalog) -> Verdict | None:
+    if pool is None or pool.name not in catalog.types:
+        return NotCandidate(f"Nodepool not found (NodePool={view.pool or 'none'})")
+    return None
+
+
+def _has_deadline(view: NodeView) -> bool:
+    """Whether its drain comes to an end whatever holds its pods."""
+    return view.claim is not None and view.claim.termination_grace_period_s is not None
+
+
+def _held_by(view: NodeView, snapshot: Snapshot, now: float) -> BlockedBy | None:
+    """The pod that must not be disturbed, or that its PodDisruptionBudgets do not let go."""
     forbidding = next((pod for pod in view.derived(_pods_with_a_wish) if pod.is_protected(now)), None)
     if forbidding is not None:
-        return f'Pod has "{labels.DO_NOT_DISRUPT}" annotation (Pod={forbidding.key})'
+        text = f'Pod has "{labels.DO_NOT_DISRUPT}" annotation (Pod={forbidding.key})'
+        return BlockedBy(forbidding.key, labels.DO_NOT_DISRUPT, text)
     for pod in view.derived(_pods_to_evict) if snapshot.budgets else ():
         held = snapshot.budgets_of(pod)
-        if len(held) > 1 or any(budget.forbids_now(pod) for budget in held):
-            return f"Pdb prevents pod evictions (PodDisruptionBudget={held[0].metadata.key})"
+        names = " ".join(sorted(budget.metadata.key for budget in held))
+        if len(held) > 1:
+            text = f"Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{names}])"
+            return BlockedBy(pod.key, f"PodDisruptionBudgets {names}", text)
+        if any(budget.forbids_now(pod) for budget in held):
+            text = f"Pdb prevents pod evictions (PodDisruptionBudget=[{names}])"
+            return BlockedBy(pod.key, f"PodDisruptionBudget {names}", text)
     return None
+
+
+def freed_at(snapshot: Snapshot, now: float) -> float:
+    """When the passing of time alone next lets a node be looked at: no pods are on their way to it any more, or all of its pods
+    have run for as long as they did not want to be disturbed. Infinity: never."""
+    ends = [view.nominated_until for view in snapshot.nodes if view.nominated_until > now]
+    held = (view.derived(_pods_with_a_wish) for view in snapshot.nodes if view.is_managed)
+    ends += (max(pod.protected_until for pod in pods) for pods in held if pods)
+    return min((end for end in ends if end > now), default=math.inf)
 
 
 def _pods_with_a_wish(view: NodeView) -> tuple[Pod, ...]:
@@ -127,23 +163,23 @@ def _pods_to_evict(view: NodeView) -> tuple[Pod, ...]:
     return tuple(pod for pod in view.pods if pod.is_active and not (pod.is_static or pod.tolerates_disruption))
 
 
-def price_of(view: NodeView, catalog: Catalog) -> Price:
-    """What the node costs per hour; 0 when its offering is unknown."""
-    types = catalog.types.get(view.pool)
-    found = types.by_name(view.labels.get(labels.INSTANCE_TYPE, "")) if types is not None else None
-    if found is None:
-        return 0.0
-    return current_price(found, view.labels.get(labels.ZONE, ""), view.labels.get(labels.CAPACITY_TYPE, "")) or 0.0
-
-
 def by_savings(found: Iterable[Candidate]) -> list[Candidate]:
     """Those first that save the most for what their disruption costs; ties by name."""
     return sorted(found, key=lambda candidate: (-candidate.savings_ratio, candidate.view.name))
 
 
+def unwanted(candidate: Candidate) -> NotWanted | None:
+    """Why the pool does not want it to go, whatever runs on it: not at all, or not before it was left alone for long enough."""
+    pool, claim = candidate.pool, candidate.view.claim
+    if pool.is_static:
+        return NotWanted(f'NodePool "{pool.name}" is static', is_told=False)
+    if pool.consolidate_after_s is None:
+        return NotWanted(f'NodePool "{pool.name}" has consolidation disabled')
+    if claim is None or not claim.is_true(CONSOLIDATABLE):
+        return NotWanted("Pods came or went within consolidateAfter", is_told=False)
+    return None
+
+
 def is_consolidatable(candidate: Candidate) -> bool:
     """Whether the pool wants that at all, and the node has been left alone for as long as the pool asks."""
-    pool, claim = candidate.pool, candidate.view.claim
-    if pool.is_static or pool.consolidate_after_s is None:
-        return False
-    return claim is not None and claim.is_true(CONSOLIDATABLE)
+    return unwanted(candidate) is None

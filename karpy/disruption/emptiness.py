@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from karpy.disruption.budgets import allowed_disruptions
-from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable
-from karpy.disruption.command import Command, Reason
-from karpy.state.snapshot import Snapshot
+from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable, unwanted
+from karpy.disruption.command import Command, Method
+from karpy.disruption.scene import Scene
+from karpy.disruption.verdicts import Chosen
 
-__all__ = ["empty_nodes", "may_go_empty"]
+__all__ = ["empty_among", "empty_nodes", "may_go_empty"]
 
 
 def may_go_empty(candidate: Candidate) -> bool:
@@ -17,23 +17,32 @@ def may_go_empty(candidate: Candidate) -> bool:
     return candidate.is_empty and is_consolidatable(candidate)
 
 
-def empty_nodes(snapshot: Snapshot, found: Sequence[Candidate]) -> Command | None:
+def empty_nodes(scene: Scene) -> tuple[Command, ...]:
     """One command for all empty nodes that the budgets let go: the dearest first, should they not let all of them."""
+    return empty_among(scene, scene.candidates(Method.EMPTINESS))
+
+
+def empty_among(scene: Scene, found: Iterable[Candidate]) -> tuple[Command, ...]:
+    """The same, of these nodes."""
+    empty = [candidate for candidate in found if candidate.is_empty]
+    for candidate in empty:
+        verdict = unwanted(candidate)
+        if verdict is not None:
+            scene.docket.say(candidate.view.name, verdict, Method.EMPTINESS)
     chosen: list[Candidate] = []
-    left: dict[str, int] = {}
-    for candidate in by_savings(filter(may_go_empty, found)):
-        name = candidate.pool.name
-        if name not in left:
-            left[name] = allowed_disruptions(snapshot, candidate.pool, Reason.EMPTY)
-        if left[name] > 0:
-            left[name] -= 1
+    for candidate in by_savings(filter(may_go_empty, empty)):
+        if scene.is_allowed(candidate, Method.EMPTINESS):
+            scene.spend(candidate, Method.EMPTINESS)
             chosen.append(candidate)
     if not chosen:
-        return None
-    return Command(
-        reason=Reason.EMPTY,
+        return ()
+    command = Command(
+        method=Method.EMPTINESS,
         claims=tuple(candidate.view.claim.name for candidate in chosen if candidate.view.claim is not None),
         nodes=tuple(candidate.view.name for candidate in chosen),
         savings=sum(candidate.price for candidate in chosen),
-        version=snapshot.version,
+        version=scene.snapshot.version,
     )
+    for candidate in chosen:
+        scene.docket.say(candidate.view.name, Chosen(command), Method.EMPTINESS)
+    return (command,)

@@ -1,77 +1,102 @@
-"""Which nodes should go? The methods are asked in order; the first that has an answer gives it."""
+"""Which nodes should go? The methods are asked in order; the first that has an answer gives it (core specification 5.1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import attrs
 
 from karpy.cloud.instancetype import Catalog
-from karpy.disruption.candidates import Candidate, candidates
-from karpy.disruption.command import Command, Reason
-from karpy.disruption.consolidation import may_be_consolidated, single_node
+from karpy.disruption.candidates import Candidate
+from karpy.disruption.command import Command, Method, Reason
+from karpy.disruption.consolidation import may_be_consolidated
+from karpy.disruption.drift import drifted_nodes
 from karpy.disruption.emptiness import empty_nodes, may_go_empty
-from karpy.objects.nodeclaim import DRIFTED
+from karpy.disruption.multinode import multi_node
+from karpy.disruption.scene import Past, Scene
+from karpy.disruption.singlenode import leave_for_later, single_node
+from karpy.disruption.staticdrift import drifted_static_nodes
+from karpy.disruption.verdicts import Docket, Verdict
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["Search", "eligible", "next_command", "still_valid"]
+__all__ = ["METHODS", "Pass", "Search", "eligible", "look"]
 
-Search = Callable[[], Command | None]
+Search = Callable[[], Sequence[Command]]
+
+METHODS: Mapping[Method, Callable[[Scene], Sequence[Command]]] = {
+    Method.EMPTINESS: empty_nodes,
+    Method.STATIC_DRIFT: drifted_static_nodes,
+    Method.DRIFT: drifted_nodes,
+    Method.MULTI_NODE: multi_node,
+    Method.SINGLE_NODE: single_node,
+}
+"""How each method finds its commands, in the order in which they are asked."""
 
 
-def _just(_reason: Reason, search: Search) -> Command | None:
+@attrs.frozen(kw_only=True, eq=False)
+class Pass:
+    """What one look at the cluster came to: the commands to begin, a verdict for each managed node, how many pods were put
+    somewhere on paper for it, and what the next pass should know."""
+
+    commands: tuple[Command, ...] = ()
+    docket: Docket = attrs.field(factory=Docket)
+    """What each method found of each node; `verdicts` has the last word of each."""
+    candidates: tuple[Candidate, ...] = ()
+    verdicts: Mapping[str, Verdict] = attrs.field(factory=dict)
+    work: int = 0
+    past: Past = Past()
+
+    @property
+    def longest_wait(self) -> int:
+        """Each node that was to be looked at has been, within so many passes before this one; 0: in this one."""
+        return max(self.past.waiting.values(), default=0)
+
+
+def _just(_method: Method, search: Search) -> Sequence[Command]:
     return search()
 
 
-def next_command(
+def look(
     snapshot: Snapshot,
     catalog: Catalog,
     *,
     now: float,
     settings: Settings | None = None,
-    through: Callable[[Reason, Search], Command | None] = _just,
-) -> Command | None:
-    """What to disrupt now, or None. Pure: the same input gives the same command.
+    past: Past | None = None,
+    after: Method | None = None,
+    through: Callable[[Method, Search], Sequence[Command]] = _just,
+) -> Pass:
+    """What to disrupt now, and why the other nodes stay. Pure: the same input gives the same answer.
 
-    Pods are placed elsewhere by ``settings``, as they are when nodes are launched for them. ``through`` is handed each search, to
-    carry it out and see how long it takes.
+    Pods are placed elsewhere by ``settings``, as they are when nodes are launched for them. Only the methods ``after`` that one are
+    asked, if it is given. ``through`` is handed each search, to carry it out and see how long it takes.
     """
-    found, _refused = candidates(snapshot, catalog, now=now, settings=settings)
-    return through(Reason.EMPTY, lambda: empty_nodes(snapshot, found)) or through(
-        Reason.UNDERUTILIZED, lambda: single_node(snapshot, catalog, found, settings)
+    scene = Scene(snapshot, catalog, now=now, settings=settings, past=past)
+    commands: Sequence[Command] = ()
+    methods = tuple(METHODS.items())
+    skipped = 0 if after is None else list(METHODS).index(after) + 1
+    for method, search in methods[skipped:]:
+        commands = through(method, lambda search=search: search(scene))  # type: ignore[misc]
+        if commands:
+            if method is not Method.SINGLE_NODE:
+                leave_for_later(scene)
+            break
+    return Pass(
+        commands=tuple(commands),
+        docket=scene.docket,
+        candidates=scene.all_candidates,
+        verdicts=scene.docket.final(),
+        work=scene.work,
+        past=scene.leaves(),
     )
 
 
-def eligible(found: Iterable[Candidate]) -> Mapping[Reason, int]:
+def eligible(found: Iterable[Candidate], catalog: Catalog) -> Mapping[Reason, int]:
     """How many of the candidates each reason is about."""
     found = tuple(found)
     return {
         Reason.EMPTY: sum(map(may_go_empty, found)),
-        Reason.UNDERUTILIZED: sum(map(may_be_consolidated, found)),
-        Reason.DRIFTED: sum(candidate.view.claim.is_true(DRIFTED) for candidate in found if candidate.view.claim),
+        Reason.UNDERUTILIZED: sum(may_be_consolidated(candidate, catalog) for candidate in found),
+        Reason.DRIFTED: sum(candidate.has_drifted for candidate in found),
     }
-
-
-def still_valid(
-    command: Command,
-    newer: Snapshot,
-    catalog: Catalog,
-    *,
-    now: float,
-    settings: Settings | None = None,
-) -> Command | None:
-    """The command as the newer snapshot allows it, or None (core specification 5.10).
-
-    Of several empty nodes those that still are may go. A consolidation must be found again, for the same node, with a
-    replacement that the first one allowed.
-    """
-    found, _refused = candidates(newer, catalog, now=now, settings=settings)
-    named = [candidate for candidate in found if candidate.view.name in command.nodes]
-    if command.reason is Reason.EMPTY:
-        return empty_nodes(newer, named)
-    again = single_node(newer, catalog, named, settings)
-    if again is None or len(again.replacements) != len(command.replacements):
-        return None
-    for old, new in zip(command.replacements, again.replacements, strict=True):
-        if not {priced.name for priced in old.instance_types} <= {priced.name for priced in new.instance_types}:
-            return None
-    return again

@@ -7,64 +7,57 @@ had it for themselves. So nobody is turned away whom a simulation would let go: 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 
-from karpy.cloud.instancetype import Catalog, Price
+from karpy.cloud.instancetype import Price
 from karpy.disruption.candidates import Candidate
 from karpy.resources import Resources, total
-from karpy.scheduling.configured import start_as_set
-from karpy.settings import Settings
-from karpy.state.snapshot import NodeView, Snapshot
+from karpy.scheduling.whatif import WhatIfs
+from karpy.state.snapshot import NodeView
 
 __all__ = ["Screen"]
 
 
 class Screen:
-    """What one search has to know once, whatever number of nodes it looks at."""
+    """What can be told without a simulation, from what the simulations start from."""
 
-    def __init__(self, snapshot: Snapshot, catalog: Catalog, settings: Settings | None = None) -> None:
-        up = {view.name for view in snapshot.nodes if view.is_initialized}
-        self._start = start_as_set(settings, snapshot, catalog)
-        # Pods are not moved to a node that may yet fail to come up.
-        self._free = {node: free for node, free in self._start.free.items() if node in up}
-        self._room: dict[Resources, tuple[Mapping[str, int], int]] = {}
-        self._least: dict[tuple[tuple[Resources, int], ...], Price | None] = {}
+    def __init__(self, whatifs: WhatIfs) -> None:
+        self._start = whatifs.start
+        self._least: dict[Resources, Price | None] = {}
 
     def passes(self, candidate: Candidate) -> bool:
         """Whether a simulation could find that the node may go, or that a cheaper machine would do."""
-        homeless = tuple(self._homeless(candidate))
+        own = (candidate.view.name,)
+        homeless = [
+            (requests, missing)
+            for requests, count in candidate.view.derived(_sizes).items()
+            if (missing := self._start.missing(requests, count, own)) > 0
+        ]
         if not homeless:
             return True
-        if homeless not in self._least:
-            self._least[homeless] = self._start.cheapest(
-                total(chain.from_iterable(repeat(amounts, count) for amounts, count in homeless))
-            )
-        least = self._least[homeless]
-        return least is not None and least < candidate.price
+        return self._is_sold_below(total(chain.from_iterable(repeat(*each) for each in homeless)), candidate.price)
 
-    def _homeless(self, candidate: Candidate) -> Iterator[tuple[Resources, int]]:
-        """How many of its pods of each size, at the least, have no place on the other nodes."""
-        own = candidate.view.name
-        for requests, count in candidate.view.derived(_sizes):
-            room, all_room = self._room_for(requests)
-            missing = count - all_room + room.get(own, 0)
-            if missing > 0:
-                yield requests, missing
+    def may_go_together(self, gone: Sequence[Candidate]) -> bool:
+        """The same of several nodes: whether what their pods ask for together is left on others, or on one cheaper machine more."""
+        requests = total(candidate.view.derived(_all) for candidate in gone)
+        lacking = self._start.lacking(requests, [candidate.view.name for candidate in gone])
+        if not any(lacking.values()):
+            return True
+        return self._is_sold_below(lacking, sum(candidate.price for candidate in gone))
 
-    def _room_for(self, requests: Resources) -> tuple[Mapping[str, int], int]:
-        """How many pods of this size each node has room for, and all together."""
-        found = self._room.get(requests)
-        if found is None:
-            amounts = [(name, amount) for name, amount in requests.items() if amount]
-            counts = {
-                node: min(free.get(name, 0) // amount for name, amount in amounts) for node, free in self._free.items()
-            }
-            positive = {node: count for node, count in counts.items() if count > 0}
-            found = self._room[requests] = (positive, sum(positive.values()))
-        return found
+    def _is_sold_below(self, requests: Resources, price: Price) -> bool:
+        if requests not in self._least:
+            self._least[requests] = self._start.cheapest(requests)
+        least = self._least[requests]
+        return least is not None and least < price
 
 
-def _sizes(view: NodeView) -> tuple[tuple[Resources, int], ...]:
-    """How many of the pods that would have to move ask for the same; those that ask for nothing fit everywhere."""
-    return tuple(Counter(pod.requests for pod in view.reschedulable_pods if any(pod.requests.values())).items())
+def _sizes(view: NodeView) -> Mapping[Resources, int]:
+    """How many of the pods that would have to move ask for the same."""
+    return Counter(pod.requests for pod in view.reschedulable_pods)
+
+
+def _all(view: NodeView) -> Resources:
+    """What the pods that would have to move ask for together."""
+    return total(pod.requests for pod in view.reschedulable_pods)

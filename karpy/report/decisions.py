@@ -25,11 +25,16 @@ def tell_command(at: float, command: Command) -> Happening:
         "reason": command.reason.value,
         "nodes": list(command.nodes),
         "claims": list(command.claims),
-        "replacements": [launch.instance_types[0].name for launch in command.replacements],
+        "replacements": [_first_choice(launch) for launch in command.replacements],
         "savings": round(command.savings, 6),
     }
-    text = f"{command.decision.value} {', '.join(command.nodes)}: {command.explain()}"
+    text = f"{command.decision.value} {command.whom}: {command.explain()}"
     return Happening(at, What.DISRUPTION_DECIDED, text, fields)
+
+
+def _first_choice(launch: Launch) -> str:
+    """The cheapest type; of a machine that the cloud chooses, the pool."""
+    return launch.instance_types[0].name if launch.instance_types else f"any of {launch.pool.name}"
 
 
 def _launch(at: float, launch: Launch) -> Happening:

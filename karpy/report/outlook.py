@@ -8,23 +8,13 @@ import attrs
 
 from karpy import labels
 from karpy.cloud.instancetype import Catalog, Offering, Price, cheapest
-from karpy.disruption.candidates import Candidate, NotCandidate
-from karpy.disruption.command import Command
+from karpy.disruption.survey import Survey
 from karpy.requirements import Requirements
 from karpy.scheduling.plan import Launch, Plan
 
-__all__ = ["DisruptionOutlook", "Outlook", "claim_requirements"]
+__all__ = ["Outlook", "claim_requirements", "priced"]
 
 _UNTIL_IT_IS_UP = (labels.HOSTNAME, labels.REGISTERED, labels.INITIALIZED)
-
-
-@attrs.frozen(eq=False)
-class DisruptionOutlook:
-    """The command that comes next, if any, and which nodes may be disrupted at all."""
-
-    command: Command | None
-    candidates: tuple[Candidate, ...]
-    refused: tuple[NotCandidate, ...]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -35,7 +25,7 @@ class Outlook:
     catalog: Catalog
     notes: tuple[str, ...] = ()
     plan: Plan | None = None
-    disruption: DisruptionOutlook | None = None
+    disruption: Survey | None = None
 
     @property
     def bound(self) -> Price:
@@ -50,7 +40,7 @@ class Outlook:
     def changes_something(self) -> bool:
         """Whether a machine would be launched or disrupted."""
         launches = self.plan is not None and bool(self.plan.launches)
-        return launches or (self.disruption is not None and self.disruption.command is not None)
+        return launches or (self.disruption is not None and bool(self.disruption.next.commands))
 
     def offering(self, launch: Launch) -> Offering | None:
         """What the launch would buy first: the cheapest offering of its cheapest type."""

@@ -6,14 +6,11 @@ from typing import Any
 
 import msgspec
 
-from karpy.disruption.command import Command, Reason
-from karpy.report.outlook import DisruptionOutlook, Outlook, claim_requirements, priced
+from karpy.report.command_json import survey_json
+from karpy.report.outlook import Outlook, claim_requirements, priced
 from karpy.scheduling.plan import BufferOutcome, Launch, Plan
 
 __all__ = ["outlook_json", "to_line"]
-
-_METHODS = {Reason.EMPTY: "emptiness", Reason.UNDERUTILIZED: "singleNode"}
-"""The names of the methods that find commands for these reasons."""
 
 
 def to_line(document: Any) -> str:
@@ -27,7 +24,7 @@ def outlook_json(outlook: Outlook) -> dict[str, Any]:
     if outlook.plan is not None:
         document |= _plan(outlook, outlook.plan)
     if outlook.disruption is not None:
-        disruption = _disruption(outlook.disruption)
+        disruption = survey_json(outlook.disruption)
         document |= disruption if outlook.plan is None else {"disruption": disruption}
     if outlook.notes:
         document["notes"] = list(outlook.notes)
@@ -73,39 +70,4 @@ def _launch(outlook: Outlook, launch: Launch) -> dict[str, Any]:
         **({"minValuesRelaxed": True} if launch.min_values_relaxed else {}),
         **({} if offering is None else {"zone": offering.zone, "capacityType": offering.capacity_type}),
         "explanation": launch.explain(),
-    }
-
-
-def _disruption(found: DisruptionOutlook) -> dict[str, Any]:
-    """Of the recorded format that which karpy decides today: the next command, and each node's price or obstacle."""
-    nodes: dict[str, Any] = {
-        each.view.name: {"price": each.price, "rescheduleDisruptionCost": each.disruption_cost}
-        for each in found.candidates
-    }
-    nodes |= {refused.node: {"gracefulError": refused.reason} for refused in found.refused}
-    command = found.command
-    return {
-        "action": "" if command is None else _METHODS[command.reason],
-        "command": None if command is None else _command(command),
-        "nodes": dict(sorted(nodes.items())),
-    }
-
-
-def _command(command: Command) -> dict[str, Any]:
-    return {
-        "decision": command.decision.value,
-        "reason": command.reason.value,
-        "candidates": sorted(command.nodes),
-        "replacements": [
-            {
-                "nodePool": launch.pool.name,
-                "instanceTypes": [each.name for each in launch.instance_types],
-                "requirements": claim_requirements(launch).to_selectors(),
-                "cheapestPrice": priced(launch.price),
-                "pods": sorted(launch.pods),
-            }
-            for launch in command.replacements
-        ],
-        "savings": priced(command.savings),
-        "explanation": command.explain(),
     }

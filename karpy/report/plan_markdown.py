@@ -5,11 +5,19 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 
-from karpy.report.outlook import DisruptionOutlook, Outlook
+from karpy.disruption.survey import Survey
+from karpy.report.disruption_words import (
+    allowance_words,
+    command_words,
+    destinations,
+    headline,
+    staying,
+    worth_words,
+)
+from karpy.report.outlook import Outlook
 from karpy.report.plan_words import (
     asked,
     buffer_words,
-    command_words,
     launch_words,
     named,
     nomination_words,
@@ -70,11 +78,28 @@ def _plan(outlook: Outlook, plan: Plan) -> Iterator[str]:
     yield from ("", _text(total_words(outlook, plan)))
 
 
-def _disruption(found: DisruptionOutlook) -> Iterator[str]:
-    yield from ("", f"**{_text(command_words(found))}**")
-    if found.refused:
+def _disruption(survey: Survey) -> Iterator[str]:
+    yield from ("", f"**{_text(headline(survey))}**")
+    if survey.next.commands:
         yield ""
-        yield from _table(("node that stays", "because"), [(each.node, each.reason) for each in found.refused])
+    for command in survey.next.commands:
+        yield f"- {_text(command_words(command))}"
+        yield f"  - {_text(worth_words(command))}"
+    moves = [
+        f"- {_text(named(pods, _SHOWN_PODS))} to {_text(place)}"
+        for command in survey.next.commands
+        for place, pods in destinations(command)
+    ]
+    if moves:
+        yield from _folded("where pods go", moves)
+    kept = staying(survey)
+    if kept:
+        yield ""
+        yield from _table(("nodes that stay", "because"), [(named(nodes, _SHOWN_PODS), why) for nodes, why in kept])
+    if kept or survey.next.commands:
+        yield from _folded(
+            "what budgets allow now", (f"- {_text(line)}" for line in allowance_words(survey.allowances))
+        )
 
 
 def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:

@@ -5,11 +5,20 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from karpy.report.outlook import DisruptionOutlook, Outlook
+from karpy.disruption.command import Command
+from karpy.disruption.survey import Survey
+from karpy.report.disruption_words import (
+    allowance_words,
+    command_words,
+    destinations,
+    headline,
+    staying,
+    worth_words,
+)
+from karpy.report.outlook import Outlook
 from karpy.report.plan_words import (
     asked,
     buffer_words,
-    command_words,
     count,
     launch_words,
     named,
@@ -26,6 +35,8 @@ from karpy.scheduling.plan import Launch, Plan
 __all__ = ["outlook_text"]
 
 _SHOWN_MACHINES = 4
+_SHOWN_REASONS = 30
+_SHOWN_PLACES = 12
 _HEAD = ("N", "POOL", "TYPE", "ZONE", "CAPACITY", "$/H", "PODS")
 
 
@@ -96,10 +107,34 @@ def _purpose(launch: Launch) -> str:
     return f"{amounts} for {whom(launch)}" if amounts else f"for {whom(launch)}"
 
 
-def _disruption(found: DisruptionOutlook, width: int) -> Iterator[str]:
-    yield from _wrapped(command_words(found), width)
-    for refused in found.refused:
-        yield from _wrapped(f"{refused.node} stays: {refused.reason}", width, "  ", "     ")
+def _disruption(survey: Survey, width: int) -> Iterator[str]:
+    yield from _wrapped(headline(survey), width)
+    for command in survey.next.commands:
+        yield ""
+        yield from _wrapped(command_words(command), width, "  ", "     ")
+        yield from _wrapped(worth_words(command), width, "     ", "     ")
+        yield from _moves(command, width)
+    kept = staying(survey)
+    if kept:
+        yield from ("", "What stays, and why", "")
+    for nodes, why in kept[:_SHOWN_REASONS]:
+        yield from _wrapped(f"{named(nodes)}: {why}", width, "  ", "     ")
+    if len(kept) > _SHOWN_REASONS:
+        rest = sum(len(nodes) for nodes, _ in kept[_SHOWN_REASONS:])
+        yield f"  and {count(rest, 'more node')}, each with a reason of its own (-o json has all)"
+    if kept or survey.next.commands:
+        yield from ("", "What budgets allow now", "")
+        for line in allowance_words(survey.allowances):
+            yield from _wrapped(line, width, "  ", "     ")
+
+
+def _moves(command: Command, width: int) -> Iterator[str]:
+    found = destinations(command)
+    for place, pods in found[:_SHOWN_PLACES]:
+        yield from _wrapped(f"to {place}: {named(pods)}", width, "     ", "       ")
+    rest = found[_SHOWN_PLACES:]
+    if rest:
+        yield f"     to {count(len(rest), 'more place')}: {count(sum(len(pods) for _, pods in rest), 'more pod')}"
 
 
 def _wrapped(text: str, width: int, indent: str = "", then: str = "") -> list[str]:

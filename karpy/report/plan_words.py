@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from karpy.cloud.instancetype import Price
-from karpy.report.outlook import DisruptionOutlook, Outlook
+from karpy.report.outlook import Outlook
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources, format_amount
 from karpy.scheduling.plan import BufferOutcome, Launch, Plan
 
@@ -16,7 +16,6 @@ __all__ = [
     "Row",
     "asked",
     "buffer_words",
-    "command_words",
     "count",
     "dollars",
     "launch_words",
@@ -179,16 +178,3 @@ def total_words(outlook: Outlook, plan: Plan) -> str:
         parts.append(dollars(plan.price))
     bound = f"; no machines that hold these pods cost less than {dollars(outlook.bound)}" if outlook.bound else ""
     return f"Total: {', '.join(parts)}{bound}"
-
-
-def command_words(found: DisruptionOutlook) -> str:
-    """What is disrupted next, in one line."""
-    command = found.command
-    if command is not None:
-        return f"{command.decision.value.capitalize()} {', '.join(command.nodes)}: {command.explain()}"
-    if not (found.candidates or found.refused):
-        return "Disrupt nothing: there is no node that karpy launched."
-    if not found.candidates:
-        return f"Disrupt nothing now: {count(len(found.refused), 'node')} may not be disrupted."
-    kept = f"Disrupt nothing now: budgets, consolidateAfter or the price keep {count(len(found.candidates), 'node')}"
-    return f"{kept}; {count(len(found.refused), 'node')} may not be disrupted." if found.refused else f"{kept}."

@@ -14,6 +14,7 @@ from karpy.cloud.registry import load_provider
 from karpy.cloud.routing import Clouds
 from karpy.kube.client import RawObject
 from karpy.objects.nodepool import NodeClassRef, NodePool
+from karpy.objects.pod import Pod
 from karpy.scenarios.situation import Situation, gate_notes
 from karpy.settings import Settings
 from karpy.state.catalogs import evaluate_overlays, with_catalog
@@ -34,6 +35,7 @@ def situation_in(
     name: str,
     now: float,
     settings: Settings | None = None,
+    pods: tuple[Pod, ...] = (),
     assume_classes: bool = False,
 ) -> Situation:
     """What to decide about in this cluster. Pools that nothing can be launched from are left out, and the notes say why.
@@ -56,6 +58,7 @@ def situation_in(
         now=now,
         settings=settings,
         notes=(*notes, *gate_notes(snapshot, settings, verdicts)),
+        pods=pods,
     )
 
 

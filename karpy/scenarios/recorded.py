@@ -20,7 +20,7 @@ from karpy.kube.client import RawObject
 from karpy.labels import CORE_LABELS
 from karpy.objects.manifest import Manifests, check_objects
 from karpy.scenarios.recorded_catalog import RecordedCatalog
-from karpy.scenarios.situation import Situation, gate_notes, nominated, snapshot_of
+from karpy.scenarios.situation import Situation, gate_notes, nominated, state_of
 from karpy.settings import Settings
 from karpy.state.catalogs import gated
 
@@ -36,6 +36,7 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[bool | str, bool]]] = {
     "preferencePolicy": ("respect_preferences", {"Respect": True, "Ignore": False}),
     "minValuesPolicy": ("strict_min_values", {"Strict": True, "BestEffort": False}),
     "reservedCapacity": ("reserved_capacity", {True: True, False: False}),
+    "spotToSpotConsolidation": ("spot_to_spot_consolidation", {True: True, False: False}),
 }
 """The settings of a scenario: which of `Settings` each stands for, and what its values mean."""
 
@@ -69,7 +70,8 @@ class Recorded:
             InvalidObject: objects cannot be read; each is named with its place, one a line.
         """
         settings = attrs.evolve(settings or Settings(), **self.settings)
-        whole = snapshot_of(self.objects, more=more)
+        state = state_of(self.objects, more=more)
+        whole = state.snapshot()
         snapshot = gated(whole, settings)
         ours = tuple(pool for pool in snapshot.pools if pool.node_class.group == GROUP)
         evaluated = Overlays().evaluate(snapshot.overlays, ours, {pool.name: catalog.types for pool in ours})
@@ -80,6 +82,7 @@ class Recorded:
             now=now if self.now is None else self.now,
             settings=settings,
             notes=tuple(gate_notes(whole, settings, evaluated.verdicts)),
+            pods=state.pods(),
         )
 
 

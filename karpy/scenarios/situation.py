@@ -9,21 +9,24 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog
 from karpy.cloud.overlays import OverlayVerdict, Validity
-from karpy.disruption.candidates import candidates
-from karpy.disruption.engine import next_command
+from karpy.disruption.scene import Past
+from karpy.disruption.survey import Survey
 from karpy.errors import InvalidObject
 from karpy.kube.client import RawObject
 from karpy.objects.kinds import Kind
 from karpy.objects.manifest import Manifests
 from karpy.objects.meta import describe
-from karpy.report.outlook import DisruptionOutlook, Outlook
+from karpy.objects.nodeclaim import DISRUPTION_REASON
+from karpy.objects.pod import Pod
+from karpy.report.outlook import Outlook
 from karpy.scheduling.configured import solve_as_set
 from karpy.scheduling.plan import Plan
 from karpy.settings import Settings
 from karpy.state.buffers import Unresolved
+from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["Situation", "gate_notes", "nominated", "snapshot_of"]
+__all__ = ["Situation", "gate_notes", "nominated", "state_of"]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -36,6 +39,8 @@ class Situation:
     now: float
     settings: Settings = Settings()
     notes: tuple[str, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    """All pods of the cluster, also those that no decision is about; empty where nobody will ask."""
 
     def outlook(self, *, provisioning: bool = True, disruption: bool = True) -> Outlook:
         """What karpy would do here now. Pure.
@@ -49,29 +54,30 @@ class Situation:
             catalog=self.catalog,
             notes=self.notes,
             plan=plan,
-            disruption=self._disruption() if disruption else None,
+            disruption=self.survey() if disruption else None,
         )
 
     def plan(self) -> Plan:
         """What to launch for the pods that wait."""
         return solve_as_set(self.settings, self.snapshot, self.catalog)
 
-    def _disruption(self) -> DisruptionOutlook:
-        found, refused = candidates(self.snapshot, self.catalog, now=self.now, settings=self.settings)
-        command = next_command(self.snapshot, self.catalog, now=self.now, settings=self.settings)
-        return DisruptionOutlook(command, found, refused)
+    def survey(self) -> Survey:
+        """What disruption makes of each node. Those that say so are being replaced already."""
+        claims = (view.claim for view in self.snapshot.nodes if view.claim is not None)
+        busy = frozenset(claim.name for claim in claims if claim.is_true(DISRUPTION_REASON))
+        return Survey(self.snapshot, self.catalog, now=self.now, settings=self.settings, past=Past(busy=busy))
 
 
 Preparation = Callable[[Sequence[RawObject]], Sequence[RawObject]]
 
 
-def snapshot_of(
+def state_of(
     read: Manifests,
     node_class_kinds: Sequence[Kind] = (),
     *,
     prepare: Preparation = tuple,
     more: Sequence[RawObject] = (),
-) -> Snapshot:
+) -> ClusterState:
     """The cluster that consists of these objects, ``prepare`` made of them what it has to, and of ``more``.
 
     Raises:
@@ -79,7 +85,7 @@ def snapshot_of(
             pools: who wrote the file can mend it.
     """
     try:
-        return _snapshot((*prepare(read.objects), *more), node_class_kinds)
+        return _state((*prepare(read.objects), *more), node_class_kinds)
     except InvalidObject:
         problems = [*_problems(read, node_class_kinds, prepare)]
         if not problems:
@@ -87,22 +93,23 @@ def snapshot_of(
         raise InvalidObject("\n".join(problems)) from None
 
 
-def _snapshot(objects: Sequence[RawObject], node_class_kinds: Sequence[Kind]) -> Snapshot:
+def _state(objects: Sequence[RawObject], node_class_kinds: Sequence[Kind]) -> ClusterState:
     for obj in objects:
         if not obj["metadata"].get("name"):
             raise InvalidObject(
                 "found nothing", path="metadata.name", object_name=describe(obj), accepted="text that is not empty"
             )
-    snapshot = Snapshot.from_objects(objects, node_class_kinds)
-    if snapshot.invalid_pools:
-        raise snapshot.invalid_pools[0].error
-    return snapshot
+    state = ClusterState.of(objects, tuple(node_class_kinds))
+    broken = state.invalid_pools()
+    if broken:
+        raise broken[0].error
+    return state
 
 
 def _problems(read: Manifests, node_class_kinds: Sequence[Kind], prepare: Preparation) -> Iterator[str]:
     for place, obj in zip(read.places, read.objects, strict=True):
         try:
-            _snapshot(prepare((obj,)), node_class_kinds)
+            _state(prepare((obj,)), node_class_kinds)
         except InvalidObject as error:
             yield f"{place}: {error}"
 
