@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from karpy.cloud.routing import Clouds
     from karpy.cloud.volumes import UnsupportedVolumes
     from karpy.controllers.base import Controller, Request, Result
+    from karpy.disruption.command import Command, Method, Reason
+    from karpy.disruption.engine import Pass, look
+    from karpy.disruption.survey import Judgement, Survey
+    from karpy.disruption.validation import validate
+    from karpy.disruption.verdicts import Verdict
     from karpy.errors import (
         CreateFailed,
         InsufficientCapacity,
@@ -57,6 +62,7 @@ __all__ = [
     "CloudProvider",
     "Clouds",
     "ClusterState",
+    "Command",
     "Controller",
     "CreateFailed",
     "Explanation",
@@ -66,10 +72,12 @@ __all__ = [
     "InsufficientCapacity",
     "InternalError",
     "InvalidObject",
+    "Judgement",
     "KarpyError",
     "KubeError",
     "LabelSpec",
     "Launch",
+    "Method",
     "Node",
     "NodeClaim",
     "NodeClaimNotFound",
@@ -82,11 +90,13 @@ __all__ = [
     "Offering",
     "Operator",
     "Overhead",
+    "Pass",
     "Plan",
     "PluginError",
     "Pod",
     "ProviderContext",
     "ProviderError",
+    "Reason",
     "Request",
     "Requirement",
     "Requirements",
@@ -94,18 +104,22 @@ __all__ = [
     "Result",
     "Settings",
     "Snapshot",
+    "Survey",
     "Taint",
     "Throttled",
     "Toleration",
     "Unschedulable",
     "UnsupportedVolumes",
+    "Verdict",
     "available_providers",
     "evaluate_overlays",
     "load_models",
     "load_provider",
+    "look",
     "read_manifests",
     "read_scheduler_config",
     "solve",
+    "validate",
     "with_catalog",
 ]
 
@@ -117,6 +131,11 @@ _HOMES = {
     "karpy.cloud.routing": ("Clouds",),
     "karpy.cloud.volumes": ("UnsupportedVolumes",),
     "karpy.controllers.base": ("Controller", "Request", "Result"),
+    "karpy.disruption.command": ("Command", "Method", "Reason"),
+    "karpy.disruption.engine": ("Pass", "look"),
+    "karpy.disruption.survey": ("Judgement", "Survey"),
+    "karpy.disruption.validation": ("validate",),
+    "karpy.disruption.verdicts": ("Verdict",),
     "karpy.errors": (
         *("CreateFailed", "InsufficientCapacity", "InternalError", "InvalidObject", "KarpyError", "KubeError"),
         *("NodeClaimNotFound", "NodeClassNotReady", "PluginError", "ProviderError", "Throttled"),

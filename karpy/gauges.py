@@ -48,6 +48,12 @@ NODEPOOLS_ALLOWED_DISRUPTIONS: Final = _gauge(
 NODEPOOLS_CONSUMING_BUDGETS: Final = _gauge(
     "nodepools_nodes_consuming_budgets", "How many nodes of a pool are going or not ready now.", "nodepool", "reason"
 )
+NODEPOOLS_DRIFTED: Final = Metric(
+    "karpy_nodepools_drifted_nodes",
+    MetricType.GAUGE,
+    "How many nodes of a pool are no longer as it wants them; mode is what becomes of them.",
+    ("nodepool", "mode"),
+)
 
 # Pods
 

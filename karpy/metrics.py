@@ -334,6 +334,17 @@ DISRUPTION_QUEUE_FAILURES: Final = Metric(
     "Number of decisions to take nodes away that were undone because the replacements did not come up.",
     ("decision", "reason", "consolidation_type"),
 )
+DISRUPTION_VERDICTS: Final = Metric(
+    "karpy_disruption_verdicts",
+    MetricType.GAUGE,
+    "How many nodes the last look at the cluster came to this verdict about.",
+    ("nodepool", "verdict"),
+)
+DISRUPTION_PASSES_SINCE_JUDGED: Final = Metric(
+    "karpy_disruption_passes_since_judged",
+    MetricType.GAUGE,
+    "For how many looks at the cluster a node has been waiting to be judged, at the most.",
+)
 CONSOLIDATION_SCORE: Final = Metric(
     "karpenter_consolidation_score",
     MetricType.HISTOGRAM,
@@ -344,7 +355,7 @@ CONSOLIDATION_SCORE: Final = Metric(
 CONSOLIDATION_MOVES: Final = Metric(
     "karpenter_consolidation_moves_total",
     MetricType.COUNTER,
-    "Number of consolidations that were weighed under the balanced policy, by what came of it.",
+    "Number of consolidations, by whether they were carried out or weighed too light under the balanced policy.",
     ("decision", "nodepool", "policy"),
 )
 
@@ -379,11 +390,6 @@ CLUSTER_STATE_REPAIRS: Final = Metric(
     ("kind",),
 )
 
-AWAITED: Final = (
-    CONSOLIDATION_SCORE,
-    CONSOLIDATION_MOVES,
-    DISRUPTION_CONSOLIDATION_TIMEOUTS,
-    NODEPOOLS_COST_TRACKER_ERRORS,
-)
-"""Karpenter has these, and nobody tells them yet: karpy weighs no consolidation under a balanced policy, its searches have no time
-limit, and what has no known price is not counted. They are declared so that names, types and labels can be compared."""
+AWAITED: Final = (DISRUPTION_CONSOLIDATION_TIMEOUTS, NODEPOOLS_COST_TRACKER_ERRORS)
+"""Karpenter has these, and nobody tells them: karpy's searches have no time limit, and what has no known price is not counted. They
+are declared so that names, types and labels can be compared."""

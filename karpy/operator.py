@@ -17,7 +17,9 @@ from karpy.cloud.routing import Clouds
 from karpy.controllers.base import Controller
 from karpy.controllers.capacitybuffer import BufferStatus
 from karpy.controllers.cloudcalls import CountedCloud
-from karpy.controllers.disruption import Disruption
+from karpy.controllers.disruption.controller import Disruption
+from karpy.controllers.disruption.queue import Queue
+from karpy.controllers.disruption.telling import Telling
 from karpy.controllers.interruption import Interruption
 from karpy.controllers.metrics.readings import Readings
 from karpy.controllers.node.hydration import NodeHydration
@@ -33,6 +35,7 @@ from karpy.controllers.nodeclaim.lifecycle import NodeClaimLifecycle
 from karpy.controllers.nodeclaim.podevents import PodEvents
 from karpy.controllers.nodeclass import NodeClassStatusWriter
 from karpy.controllers.nodeoverlay import OverlayStatus
+from karpy.controllers.nodepool.driftwaves import DriftWaves
 from karpy.controllers.nodepool.hash import PoolHash
 from karpy.controllers.nodepool.static_deprovisioning import StaticDeprovisioning
 from karpy.controllers.nodepool.static_provisioning import StaticProvisioning
@@ -108,6 +111,8 @@ class Operator:
             log=log,
         )
         self._sync = sync = StateSync(shared)
+        telling = Telling(shared)
+        queue = Queue(shared, telling)
         self.readings = Readings(shared, sync)
         self.controllers: tuple[Controller, ...] = (
             sync,
@@ -116,6 +121,7 @@ class Operator:
             PoolStatus(shared, PROVISIONER),
             PoolHash(shared, NODE_POOL),
             PoolHash(shared, PROVISIONER),
+            DriftWaves(shared),
             *((StaticProvisioning(shared), StaticDeprovisioning(shared)) if settings.static_capacity else ()),
             *((OverlayStatus(shared),) if settings.node_overlay else ()),
             Provisioner(shared),
@@ -132,7 +138,8 @@ class Operator:
             Lingering(shared, NODE),
             Lingering(shared, NODE_CLAIM),
             *((NodeRepair(shared),) if settings.node_repair else ()),
-            Disruption(shared),
+            Disruption(shared, telling, queue),
+            queue,
             *((BufferStatus(shared),) if settings.capacity_buffer else ()),
             *self.readings.controllers,
         )

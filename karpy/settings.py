@@ -17,12 +17,10 @@ FEATURE_GATES: Mapping[str, str] = {
     "NodeOverlay": "node_overlay",
     "NodeRepair": "node_repair",
     "ReservedCapacity": "reserved_capacity",
+    "SpotToSpotConsolidation": "spot_to_spot_consolidation",
     "StaticCapacity": "static_capacity",
 }
 """Karpenter's feature gates that karpy has, and the setting that each of them switches."""
-
-_NOT_YET = frozenset({"SpotToSpotConsolidation"})
-"""Gates that Karpenter has, and karpy not yet: they may be named, but not switched on."""
 
 
 def _number(
@@ -40,6 +38,16 @@ def _number(
 
     def _is_within(value: float) -> bool:
         return (least < value if above else least <= value) and value <= most and value < math.inf
+
+    return check
+
+
+def _one_of(*accepted: str) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    def check(_settings: object, field: attrs.Attribute[Any], value: object) -> None:
+        if value not in accepted:
+            raise InvalidObject(
+                f"found {shown(value)}", path=field.name, object_name="Settings", accepted=" or ".join(accepted)
+            )
 
     return check
 
@@ -93,9 +101,16 @@ class Settings:
     validation_delay_s: float = attrs.field(default=15.0, validator=_number())
     """A command must still be right so long after it was found."""
     replacement_timeout_s: float = attrs.field(default=600.0, validator=_number(above=True))
+    """A command whose replacements are not ready after so long is undone; where very many nodes are to go at the same time, after
+    `replacement_timeout_per_node_s` for each of them, and at the latest after `longest_replacement_timeout_s`."""
+    replacement_timeout_per_node_s: float = attrs.field(default=0.08, validator=_number())
+    longest_replacement_timeout_s: float = attrs.field(default=3600.0, validator=_number(above=True))
     replace_before_drain: bool = False
     """Whether a node that is deleted, or expires, is drained only when its pods have a place on nodes that are up, or after
     `replacement_timeout_s`. A pool's annotation ``karpy.dev/replace-before-drain`` ("true" or "false") decides for its nodes."""
+    churn_control: str = attrs.field(default="off", validator=_one_of("off", "on"))
+    """Whether nodes are moved around less than Karpenter would, by karpy's own rules (docs/churn.md). A pool's annotation
+    ``karpy.dev/churn-control`` says otherwise."""
     scheduler_config: str = ""
     """How kube-scheduler spreads pods that name no constraint: the text of its configuration, read when the operator starts."""
     ignore_dra_requests: bool = attrs.field(default=True)
@@ -130,6 +145,18 @@ class Settings:
     reserved_capacity: bool = True
     """Feature gate ReservedCapacity: whether reservations are counted, so that none is promised twice."""
 
+    spot_to_spot_consolidation: bool = False
+    """Feature gate SpotToSpotConsolidation: whether a spot node may be replaced by a cheaper spot node."""
+    spot_to_spot_flexibility: int = attrs.field(default=15, validator=_number(least=1, whole=True))
+    """And only if so many cheaper instance types would do, so that what comes is not replaced again at once."""
+    multi_node_candidates: int = attrs.field(default=100, validator=_number(whole=True))
+    """How many nodes are looked at together, to see whether their pods fit elsewhere; 0: all."""
+    disruption_work: int = attrs.field(default=500_000, validator=_number(least=1, whole=True))
+    """How many pods a pass of disruption puts somewhere on paper; the nodes that it does not come to are the first of the next."""
+    balanced_k: float = attrs.field(default=2.0, validator=_number(above=True))
+    """Policy Balanced: what a command saves, as a part of what its pool costs, must be at least 1/k of what it disturbs, as a part
+    of all that could be disturbed there."""
+
     cluster_state_observability: bool = True
     """Whether there are gauges of nodes, pods and pools, and metrics of conditions (the flag disable-cluster-state-observability
     switches them off)."""
@@ -153,12 +180,9 @@ class Settings:
         switched: dict[str, Any] = {}
         for part in filter(None, map(str.strip, text.split(","))):
             name, _, value = map(str.strip, part.partition("="))
-            if name not in FEATURE_GATES and name not in _NOT_YET:
+            if name not in FEATURE_GATES:
                 raise InvalidObject(f"found {shown(name)}", accepted=", ".join(sorted(FEATURE_GATES)))
             if value not in ("true", "false"):
                 raise InvalidObject(f"found {shown(value)}", path=name, accepted="true or false")
-            if name in FEATURE_GATES:
-                switched[FEATURE_GATES[name]] = value == "true"
-            elif value == "true":
-                raise InvalidObject("found 'true', and karpy does not have this yet", path=name, accepted="false")
+            switched[FEATURE_GATES[name]] = value == "true"
         return attrs.evolve(self, **switched)

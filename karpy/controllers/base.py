@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import attrs
+import msgspec
 
 from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -18,8 +19,7 @@ from karpy.objects.watchevent import EventType, WatchEvent
 __all__ = ["DONE", "Controller", "Request", "Result", "Source", "by_name", "singleton", "when_new"]
 
 
-@attrs.frozen(order=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, order=True, gc=False):
     """Look at the object of this name. A singleton controller gets the empty name."""
 
     name: str = ""

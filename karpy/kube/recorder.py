@@ -22,7 +22,9 @@ __all__ = ["EventRecorder"]
 
 COMPONENT = "karpenter"
 _REPEAT_S = 120.0
-_REMEMBERED = 1_000
+_LONGEST_REPEAT_S = 3600.0
+_SWEEP_EVERY_S = 600.0
+"""What may be told again is forgotten so often."""
 
 
 @attrs.frozen
@@ -45,7 +47,7 @@ class EventRecorder:
         self._kube = kube
         self._clock = clock
         self._told: dict[tuple[str, str, str], float] = {}
-        self._most_told = _REMEMBERED
+        self._sweep_at = 0.0
         self._spent: dict[str, tuple[float, float]] = {}
         """How much of the allowance of an object, or of a reason, is spent, and as of when."""
         self.lost = 0
@@ -94,9 +96,9 @@ class EventRecorder:
 
     def _forget_old(self, now: float) -> None:
         """Keep the memory of what was told bounded, at a cost that stays small for each event."""
-        if len(self._told) >= self._most_told:
-            self._told = {key: told for key, told in self._told.items() if 0 <= now - told < 3600.0}
-            self._most_told = max(_REMEMBERED, 2 * len(self._told))
+        if not 0 <= self._sweep_at - now <= _SWEEP_EVERY_S:  # or the clock jumped
+            self._told = {key: told for key, told in self._told.items() if 0 <= now - told < _LONGEST_REPEAT_S}
+            self._sweep_at = now + _SWEEP_EVERY_S
             longest = _OF_OBJECT.burst * _OF_OBJECT.refill_s
             self._spent = {about: spent for about, spent in self._spent.items() if spent[1] + longest > now}
 

@@ -194,7 +194,8 @@ def budgets() -> Schema:
                 pattern="^((100|[0-9]{1,2})%|[0-9]+)$",
             ),
             "schedule": text(
-                "When the budget starts to hold, in cron's form, UTC. Needs a duration.", pattern=_SCHEDULE
+                "When the budget starts to hold, in cron's form, in UTC or the time zone that the pool names. Needs a duration.",
+                pattern=_SCHEDULE,
             ),
             "duration": text("How long it holds from each start. Needs a schedule.", pattern=_WINDOW),
             "reasons": list_(

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 import attrs
 
-from karpy.objects.pod import STUCK_S, Pod
+from karpy.objects.pod import STUCK_S, DrainRank, Pod
 
-__all__ = ["Drain", "Forced", "drain", "has_to_leave"]
+__all__ = ["Drain", "Forced", "drain", "has_to_leave", "keeps_its_turn"]
 
 _SHORTEST_GRACE_S = 1
+_ORDINARY: DrainRank = (False, False)
+"""The first to leave."""
 
 
 @attrs.frozen
@@ -51,23 +53,34 @@ def drain(pods: Iterable[Pod], *, now: float, deadline: float | None = None) -> 
     Pods that tolerate the taint, mirror pods, finished ones and ones that are stuck in their end are not waited for. With a
     deadline, every pod is told to end early enough to take the time that it was promised, whatever its group or protection.
     """
-    bound = [pod for pod in pods if pod.drain_rank is not None]
-    leaving = [pod for pod in bound if not pod.is_stuck(now)]
-    stuck = tuple(pod for pod in bound if pod.is_stuck(now))
-    if not leaving:
-        return Drain(stuck=stuck)
-    first = min(pod.drain_rank for pod in leaving if pod.drain_rank is not None)
-    evict, force, waiting = [], [], []
-    for pod in leaving:
-        grace_s = _forced_grace_s(pod, now, deadline)
+    leaving: list[tuple[DrainRank, Pod]] = []
+    stuck: list[Pod] = []
+    for pod in pods:
+        rank = pod.drain_rank
+        if rank is not None and pod.is_stuck(now):
+            stuck.append(pod)
+        elif rank is not None:
+            leaving.append((rank, pod))
+    first = min((rank for rank, _ in leaving), default=_ORDINARY)
+    evict: list[Pod] = []
+    force: list[Forced] = []
+    waiting: list[Pod] = []
+    next_at = math.inf
+    for rank, pod in leaving:
+        grace_s = None if deadline is None else _forced_grace_s(pod, now, deadline)
         if grace_s is not None:
             force.append(Forced(pod, grace_s))
-        elif pod.drain_rank == first and not pod.metadata.is_deleting and not pod.is_protected(now):
-            evict.append(pod)
-        else:
-            waiting.append(pod)
-    next_at = min((_next_at(pod, now, deadline) for pod in (*evict, *waiting)), default=math.inf)
-    return Drain(tuple(evict), tuple(force), tuple(waiting), next_at, stuck)
+            continue
+        may_go = rank == first and not pod.metadata.is_deleting and not pod.is_protected(now)
+        (evict if may_go else waiting).append(pod)
+        if deadline is not None or not may_go:  # who may go, and need not, is no question of time
+            next_at = min(next_at, _next_at(pod, now, deadline))
+    return Drain(tuple(evict), tuple(force), tuple(waiting), next_at, tuple(stuck))
+
+
+def keeps_its_turn(pods: Iterable[Pod], now: float) -> bool:
+    """Whether it stays the turn of ordinary pods, whoever else has ended: some of ``pods`` have yet to leave."""
+    return any(pod.drain_rank == _ORDINARY and not pod.is_stuck(now) for pod in pods)
 
 
 def has_to_leave(pod: Pod, now: float) -> bool:
@@ -75,13 +88,11 @@ def has_to_leave(pod: Pod, now: float) -> bool:
     return pod.drain_rank is not None and not pod.is_stuck(now)
 
 
-def _forced_grace_s(pod: Pod, now: float, deadline: float | None) -> int | None:
+def _forced_grace_s(pod: Pod, now: float, deadline: float) -> int | None:
     """How many seconds the pod gets, if it must be deleted now; None if it need not be.
 
     A clock that jumped may leave less than nothing: a pod gets a second at the least, and never more than it asked for.
     """
-    if deadline is None:
-        return None
     left = max(math.floor(deadline - now), _SHORTEST_GRACE_S)
     deleted = pod.metadata.deleted
     if deleted is not None:

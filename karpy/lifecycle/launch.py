@@ -23,6 +23,8 @@ __all__ = ["choices", "new_claim", "static_claim"]
 
 def new_claim(launch: Launch, spec: LabelSpec) -> dict[str, Any]:
     """The NodeClaim object for a planned launch (core specification 1.3). The API server completes its name."""
+    if launch.pool.is_static:
+        return static_claim(launch.pool, spec)
     names = Requirement.in_(labels.INSTANCE_TYPE, *(priced.name for priced in launch.instance_types))
     least = launch.requirements.get(labels.INSTANCE_TYPE)
     if least is not None:

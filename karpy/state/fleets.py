@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from karpy.objects.nodeclaim import INSTANCE_TERMINATING
 from karpy.resources import Resources
 from karpy.state.nodeview import NodeView, Order
 from karpy.state.stores import InOrder
@@ -15,10 +16,16 @@ __all__ = ["Fleet", "Fleets"]
 
 @attrs.frozen(eq=False)
 class Fleet:
-    """The machines of one pool, initialized ones first, then by name. ``held``: the capacity of those that are not leaving."""
+    """The machines of one pool, initialized ones first, then by name. ``held``: the capacity of those that are not leaving.
+
+    Budgets speak of those that have a claim, are initialized, and are not being terminated (core specification 5.3): so many are
+    ``counted``, and ``disrupted`` of them are leaving or not ready.
+    """
 
     machines: tuple[NodeView, ...] = ()
     held: Resources = Resources()
+    counted: int = 0
+    disrupted: int = 0
 
     @property
     def active(self) -> tuple[NodeView, ...]:
@@ -38,6 +45,14 @@ class Fleet:
     @property
     def _claims(self) -> tuple[NodeView, ...]:
         return tuple(view for view in self.machines if view.claim is not None)
+
+
+def _is_counted(view: NodeView) -> bool:
+    return view.claim is not None and view.is_initialized and not view.claim.is_true(INSTANCE_TERMINATING)
+
+
+def _is_disrupted(view: NodeView) -> bool:
+    return view.is_leaving or view.node is None or not view.node.is_ready
 
 
 class _Sum:
@@ -64,6 +79,8 @@ class _Members:
     def __init__(self) -> None:
         self.views: InOrder[Order, NodeView] = InOrder()
         self.held = _Sum()
+        self.counted = 0
+        self.disrupted = 0
 
 
 class Fleets:
@@ -90,8 +107,14 @@ class Fleets:
             self._of(view.pool).views.put(view.order, here)
 
     def _count(self, view: NodeView | None, sign: int) -> None:
-        if view is not None and view.pool and not view.is_leaving:
-            self._of(view.pool).held.add(view.capacity, sign)
+        if view is None or not view.pool:
+            return
+        members = self._of(view.pool)
+        if not view.is_leaving:
+            members.held.add(view.capacity, sign)
+        if view.derived(_is_counted):
+            members.counted += sign
+            members.disrupted += sign * view.derived(_is_disrupted)
 
     def _of(self, pool: str) -> _Members:
         self._changed.add(pool)
@@ -110,7 +133,7 @@ class Fleets:
                 members = self._members[pool]
                 machines = members.views.picture()
                 if machines:
-                    picture[pool] = Fleet(machines, members.held.total())
+                    picture[pool] = Fleet(machines, members.held.total(), members.counted, members.disrupted)
                 else:
                     del self._members[pool]
                     picture.pop(pool, None)

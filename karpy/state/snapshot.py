@@ -152,16 +152,17 @@ class Snapshot:
         A pod that nothing may evict stays where it is until it ends, so no place is looked for (core specification 3.1).
         """
         leaving = (pod for view in self.nodes.leaving for pod in view.reschedulable_pods)
-        return (*self.pending, *(pod for pod in leaving if self._may_be_evicted(pod)))
+        return (*self.pending, *(pod for pod in leaving if self.may_be_evicted(pod)))
 
     @functools.cached_property
     def headroom(self) -> tuple[Pod, ...]:
         """The virtual pods of all buffers: room for them is kept ready, after all of `to_place` have theirs."""
         return tuple(pod for buffer in self.buffers for pod in buffer.pods)
 
-    def _may_be_evicted(self, pod: Pod) -> bool:
+    def may_be_evicted(self, pod: Pod, now: float | None = None) -> bool:
         """No annotation forbids it now, and neither now nor later a budget, or that several budgets are about it."""
-        if pod.is_protected(self.now) or pod.is_stuck(self.now):
+        now = self.now if now is None else now
+        if pod.is_protected(now) or pod.is_stuck(now):
             return False
         if pod.tolerates_disruption:
             return True

@@ -53,7 +53,7 @@ class Readings:
             return
         yield from read_nodes(snapshot.nodes, self._nodes, now)
         yield from read_utilization(snapshot.nodes)
-        yield from read_pools(complete, catalog)
+        yield from read_pools(complete, catalog, now)
         yield from read_pods(shared.state.pods(), snapshot.nodes)
         for watch in self._watches:
             yield from watch.readings(now)

@@ -88,6 +88,10 @@ class Evictions:
         """The pods of a node that may not be evicted for now."""
         return tuple(self._refused.get(node, {}).values())
 
+    def is_refused(self, node: str, uid: str) -> bool:
+        """Whether this pod of a node may not be evicted, as far as is known."""
+        return uid in self._refused.get(node, ())
+
     def forget(self, node: str) -> None:
         for uid in tuple(self._refused.get(node, ())):
             self._drop(node, uid)

@@ -20,7 +20,7 @@ from karpy.controllers.shared import Shared
 from karpy.errors import InvalidObject, NodeClaimNotFound
 from karpy.lifecycle.deadline import termination_deadline
 from karpy.lifecycle.detaching import awaited_attachments
-from karpy.lifecycle.draining import Drain, drain
+from karpy.lifecycle.draining import Drain, drain, keeps_its_turn
 from karpy.lifecycle.termination import termination_patch
 from karpy.metrics import NODES_DRAINED, NODES_LIFETIME_DURATION, NODES_TERMINATED, NODES_TERMINATION_DURATION
 from karpy.objects.kinds import NODE, NODE_CLAIM, POD, POD_DISRUPTION_BUDGET, VOLUME_ATTACHMENT
@@ -66,16 +66,26 @@ class NodeTermination:
 
     def _node_of_pod(self, event: WatchEvent) -> tuple[Request, ...]:
         """A pod that came to an end, or came, on a node which waits for the end of all; one that is ending, or about to, is no
-        news, unless somebody gave it more time than there is."""
+        news, unless somebody gave it more time than there is. Nor is the end of one that was evicted, while it is still the turn
+        of others like it."""
         node = self._shared.state.node(event.object.get("spec", {}).get("nodeName", ""))
         if node is None or not node.metadata.is_deleting:
             return ()
-        status = event.object.get("status") or {}
-        is_over = event.type is EventType.DELETED or status.get("phase") in ("Succeeded", "Failed")
-        if is_over or not ("deletionTimestamp" in event.object["metadata"] or _is_evicted(status)):
-            return (Request(node.name),)
-        claim = self._shared.state.claim_of(node)
-        return (Request(node.name),) if claim is not None and termination_deadline(claim) is not None else ()
+        metadata, status = event.object["metadata"], event.object.get("status") or {}
+        claim, is_evicted = self._shared.state.claim_of(node), _is_evicted(status)
+        if event.type is EventType.DELETED or status.get("phase") in ("Succeeded", "Failed"):
+            is_expected = is_evicted and self._goes_on_without(node, claim, metadata.get("uid", ""))
+        else:
+            is_going = is_evicted or "deletionTimestamp" in metadata
+            is_expected = is_going and (claim is None or termination_deadline(claim) is None)
+        return () if is_expected else (Request(node.name),)
+
+    def _goes_on_without(self, node: Node, claim: NodeClaim | None, uid: str) -> bool:
+        """Whether the drain of a node takes no notice of the end of this pod, which it asked for."""
+        if _awaits_replacement(claim) or self._evictions.is_refused(node.name, uid):
+            return False
+        others = (pod for pod in self._shared.state.pods_on(node.name) if pod.metadata.uid != uid)
+        return keeps_its_turn(others, self._shared.clock.now())
 
     def _node_of_claim(self, event: WatchEvent) -> tuple[Request, ...]:
         """A claim that is to be gone by another time than was known."""

@@ -20,26 +20,36 @@ PROVISIONED = "provisioned"
 """The reason of claims that pods or a number of replicas asked for; those that replace others have the reason of that."""
 
 
-def create_claim(shared: Shared, launch: Launch, reason: str) -> ObjectMeta:
-    """Create the claim, and know of it at once: the next pass must not launch for the same pods again.
+def create_claim(
+    shared: Shared, launch: Launch, reason: str, annotations: Mapping[str, str] | None = None
+) -> ObjectMeta:
+    """Create the claim, and know of it at once: the next pass must not launch for the same pods again. ``annotations`` come to
+    those that it has anyway.
 
     Raises:
         KubeError: it was refused; nothing has changed then.
     """
-    meta = _create(shared, launch.pool, new_claim(launch, shared.clouds.labels), reason, launch.min_values_relaxed)
+    raw = new_claim(launch, shared.clouds.labels)
+    if annotations:
+        raw["metadata"]["annotations"] = {**raw["metadata"]["annotations"], **annotations}
+    meta = _create(shared, launch.pool, raw, reason, launch.min_values_relaxed)
     until = shared.clock.now() + shared.settings.nomination_window_s
     shared.state.nominate(meta.name, launch.planned_uids, until=until)
     _tell(shared, launch.pool, meta, launch.requests.to_dict(), launch.instance_types_text)
     return meta
 
 
-def create_static_claim(shared: Shared, pool: NodePool, raw: Mapping[str, Any], instance_types: str) -> None:
+def create_static_claim(
+    shared: Shared, pool: NodePool, raw: Mapping[str, Any], instance_types: str, reason: str = PROVISIONED
+) -> ObjectMeta:
     """Create one more claim of a static pool, and know of it at once. ``instance_types`` are those that it may become, in words.
 
     Raises:
         KubeError: it was refused; nothing has changed then.
     """
-    _tell(shared, pool, _create(shared, pool, raw, PROVISIONED, False), None, instance_types)
+    meta = _create(shared, pool, raw, reason, False)
+    _tell(shared, pool, meta, None, instance_types)
+    return meta
 
 
 def _create(

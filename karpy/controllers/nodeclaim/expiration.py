@@ -5,12 +5,13 @@ In the last part of its life a claim goes as soon as its turn has come and its p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from karpy.controllers.base import DONE, Request, Result, Source, by_name, when_new
 from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.shared import Shared
-from karpy.disruption.budgets import allowed_disruptions
+from karpy.disruption.budgets import allowance
 from karpy.lifecycle.expiry import expiry_of, spread_of
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.lifespan import EXPIRY_SPREAD
@@ -67,10 +68,12 @@ class Expiration:
             return DONE
         if now < expiry.due:
             return Result(min(expiry.due - now, _LONGEST_WAIT_S))
-        if now < expiry.deadline and not self._can_spare(claim.pool, pool):
+        spared_at = self._spared_at(claim.pool, pool, now)
+        if now < min(expiry.deadline, spared_at):
             # The more time there is, the less there is to hurry for.
             left = expiry.deadline - now
-            return Result(min(left, max(left / _BLOCKED_RETRIES, _BLOCKED_RETRY_S), _LONGEST_WAIT_S))
+            retry = max(left / _BLOCKED_RETRIES, _BLOCKED_RETRY_S)
+            return Result(min(left, spared_at - now, retry, _LONGEST_WAIT_S))
         self._expire(claim)
         return DONE
 
@@ -81,8 +84,10 @@ class Expiration:
         end_claim(shared, claim, "expired")
         shared.state.mark_for_deletion((claim.name,))  # known at once, so that the next one counts it
 
-    def _can_spare(self, name: str, pool: NodePool | None) -> bool:
-        """Whether the pool's budgets, those for any reason, let one more of its nodes go now. What cannot be read lets none."""
+    def _spared_at(self, name: str, pool: NodePool | None, now: float) -> float:
+        """When the pool's budgets, those for any reason, may let one more of its nodes go: now, when a window opens or closes, or
+        nobody knows when. What cannot be read lets none go."""
         if pool is None:
-            return self._shared.state.invalid_pool(name) is None
-        return allowed_disruptions(self._shared.state.snapshot(), pool, None) > 0
+            return now if self._shared.state.invalid_pool(name) is None else math.inf
+        found = allowance(self._shared.state.snapshot(), pool, None, now)
+        return now if found.allowed else found.changes_at

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from karpy import labels
 from karpy.controllers.base import DONE, Request, Result, Source, by_name
 from karpy.controllers.shared import Shared
-from karpy.disruption.candidates import disruption_cost
+from karpy.disruption.cost import lifetime_cost
 from karpy.errors import KubeError
 from karpy.lifecycle.static import surplus
 from karpy.objects import kinds
@@ -43,7 +44,7 @@ class StaticDeprovisioning:
         if shared.clouds.serving(pool.node_class) is None:
             return DONE
         fleet = shared.state.snapshot().fleet(pool.name)
-        leaving = surplus(pool, fleet, disruption_cost)
+        leaving = surplus(pool, fleet, partial(lifetime_cost, now=shared.clock.now()))
         if leaving:
             shared.log.info(
                 "deprovisioning nodeclaims to satisfy replica count",

@@ -17,7 +17,7 @@ from karpy.lifecycle.resting import after_rest, patience_with, rests_for
 from karpy.objects.kinds import NODE_CLAIM, NODE_POOL, PROVISIONER, Kind
 from karpy.objects.meta import Condition, ObjectMeta, decode, find_condition, readable_conditions
 from karpy.objects.nodepool import RESTING, NodeClassRef, NodePool
-from karpy.objects.poolrules import pool_problems
+from karpy.objects.poolrules import budget_problems, pool_problems
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.resources import NODES, with_usual
 from karpy.state.snapshot import InvalidPool
@@ -26,6 +26,7 @@ __all__ = ["POOL_CONDITIONS", "PoolStatus"]
 
 VALIDATION_SUCCEEDED = "ValidationSucceeded"
 VALIDATION_FAILED = "NodePoolValidationFailed"
+BUDGET_UNREADABLE = "BudgetUnreadable"
 NODE_CLASS_READY = "NodeClassReady"
 POOL_CONDITIONS = (VALIDATION_SUCCEEDED, NODE_CLASS_READY)
 """A pool is Ready when these hold."""
@@ -126,6 +127,9 @@ class PoolStatus:
 
     def _validate(self, pool: NodePool) -> Condition:
         """Whether the pool asks for nothing that a pool may not ask for; what it does wrong is told in an event too."""
+        for problem in budget_problems(pool):
+            text = f"Nothing is disrupted while a budget cannot be read: {problem}"
+            self._shared.recorder.warning(self._kind, pool.metadata, BUDGET_UNREADABLE, text)
         problems = pool_problems(pool, self._shared.clouds.labels)
         if not problems:
             return Condition(VALIDATION_SUCCEEDED, "True", VALIDATION_SUCCEEDED, "")

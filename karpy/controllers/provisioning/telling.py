@@ -23,7 +23,8 @@ _NOMINATED_AGAIN_S = 120.0
 _WARNED_AGAIN_S = 24 * 3600.0
 _POOL_AGAIN_S = 60.0
 _SHOWN_PODS, _WARNED_PODS = 5, 10
-_REMEMBERED = 10_000
+_SWEEP_EVERY_S = 600.0
+"""What may be said again is forgotten so often."""
 _SOFT = "ScheduleAnyway"
 
 
@@ -144,14 +145,14 @@ class _Seldom:
 
     def __init__(self) -> None:
         self._until: dict[Hashable, float] = {}
-        self._most = _REMEMBERED
+        self._sweep_at = 0.0
 
     def allows(self, key: Hashable, now: float, again_s: float) -> bool:
         if 0 < self._until.get(key, now) - now <= again_s:  # for no longer than that, though the clock jumps back
             return False
-        if len(self._until) >= self._most:
+        if not 0 <= self._sweep_at - now <= _SWEEP_EVERY_S:  # or the clock jumped
             self._until = {each: until for each, until in self._until.items() if until > now}
-            self._most = max(_REMEMBERED, 2 * len(self._until))
+            self._sweep_at = now + _SWEEP_EVERY_S
         self._until[key] = now + again_s
         return True
 
