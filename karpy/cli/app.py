@@ -15,6 +15,7 @@ from karpy.cli.pipes import ending_quietly
 from karpy.cli.plan import plan
 from karpy.cli.providers import providers
 from karpy.cli.version import version
+from karpy.cli.why import why
 from karpy.errors import InvalidObject, KarpyError, PluginError
 
 __all__ = ["app", "run"]
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (demo, cluster, plan, providers, crds, version):
+for command in (demo, cluster, plan, why, providers, crds, version):
     app.command()(ending_quietly(command))
 
 

@@ -33,7 +33,7 @@ def live_situation(kubeconfig: Path | None, settings: Settings) -> Situation:
         kind = by_name[obj["apiVersion"].rpartition("/")[0], obj["kind"]]
         state.apply(WatchEvent(EventType.ADDED, kind, obj))
     snapshot = state.snapshot()
-    situation = situation_in(snapshot, clouds, name="", now=time.time(), settings=settings)
+    situation = situation_in(snapshot, clouds, name="", now=time.time(), settings=settings, pods=state.pods())
     broken = [*state.unreadable.values(), *(pool.error for pool in snapshot.invalid_pools)]
     notes = (
         f"{reader.server}: instance types and prices are those that karpy ships with, not the account's",

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from karpy.cli.gates import FeatureGates, SchedulerConfig, settings_of
+from karpy.cli.inputs import Catalogs, Every, Files, Kubeconfig, Line
 
 __all__ = ["plan"]
 
@@ -33,41 +34,22 @@ def plan(
     more: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE", help="More files, so that --from *.yaml works.")
     ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--from",
-            "-f",
-            metavar="FILE...",
-            help="Manifests, what kubectl get -o yaml prints, or recorded scenarios; - is standard input. "
-            "Without it: the cluster of the kubeconfig.",
-        ),
-    ] = None,
-    catalogs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Where the catalogs of recorded scenarios are. By default: catalogs, beside the scenario's folder.",
-        ),
-    ] = None,
-    line: Annotated[
-        int | None, typer.Option(metavar="N", help="Of a .jsonl file take this line, counted from 1.")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Of .jsonl files take every line, one after another.")] = False,
+    files: Files = None,
+    catalogs: Catalogs = None,
+    line: Line = None,
+    every: Every = False,
     only: Annotated[
         Only | None,
         typer.Option(
-            help="One half of the answer. For disruption that is the next command for empty nodes or one single node; "
-            "drift, several nodes at once and schedules of budgets are not there yet."
+            help="One half of the answer: machines for the pods that wait, or the machines that should go, and why the "
+            "others stay."
         ),
     ] = None,
     fail_on: Annotated[
         list[FailOn] | None,
         typer.Option(help="End with status 3 if a pod finds no place, or if anything would change. May be repeated."),
     ] = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Of the live cluster; by default as kubectl finds it.")
-    ] = None,
+    kubeconfig: Kubeconfig = None,
     feature_gates: FeatureGates = "",
     scheduler_config: SchedulerConfig = None,
     output: Annotated[
@@ -76,17 +58,15 @@ def plan(
 ) -> None:
     """Show what karpy would do now, for a live cluster or for files. Changes nothing."""
     from karpy.cli.planning import Planning
+    from karpy.cli.situations import Asked
 
+    asked = Asked(
+        paths=(*(files or ()), *(more or ())), catalogs=catalogs, line=line, every=every, kubeconfig=kubeconfig
+    )
     planning = Planning(
         provisioning=only is not Only.DISRUPTION,
         disruption=only is not Only.PROVISIONING,
         output=output.value,
         fail_on=frozenset(each.value for each in fail_on or ()),
-        settings=settings_of(feature_gates, scheduler_config),
     )
-    paths = [*(files or ()), *(more or ())]
-    if paths:
-        status = planning.for_files(paths, catalogs=catalogs, line=line, every=every, kubeconfig=kubeconfig)
-    else:
-        status = planning.for_cluster(kubeconfig, catalogs=catalogs, line=line, every=every)
-    raise typer.Exit(status)
+    raise typer.Exit(planning.show(asked.situations(settings_of(feature_gates, scheduler_config))))
