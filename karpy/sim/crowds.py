@@ -52,7 +52,8 @@ class Crowd(Group):
     _labels: Counter[_Labels] = attrs.field(factory=Counter)
 
     def put(self, key: Key, obj: RawObject) -> None:
-        old, new = self._facts.get(key), _fact(obj)
+        old = self._facts.get(key)
+        new = _fact(obj) if old is None else _fact(obj, self.members[key], old)
         self.members[key] = obj
         if old == new:
             return
@@ -77,9 +78,14 @@ class Crowd(Group):
             del self._labels[fact.labels]
 
 
-def _fact(obj: RawObject) -> _Fact:
-    active = is_active(obj)
-    return _Fact(tuple(sorted((obj["metadata"].get("labels") or {}).items())), active, active and is_ready(obj))
+def _fact(obj: RawObject, before: RawObject | None = None, known: _Fact | None = None) -> _Fact:
+    """``known`` is what counted about it ``before``: labels that were not touched are not sorted again."""
+    active, own = is_active(obj), obj["metadata"].get("labels")
+    if known is not None and before is not None and before["metadata"].get("labels") is own:
+        labels = known.labels
+    else:
+        labels = tuple(sorted((own or {}).items()))
+    return _Fact(labels, active, active and is_ready(obj))
 
 
 G = TypeVar("G", bound=Group)
@@ -96,9 +102,10 @@ class Groups(Generic[G]):
 
     def put(self, key: Key, word: str, obj: RawObject) -> None:
         old = self._word.get(key)
-        if old is not None and old != word:
-            self.remove(key)
-        self._word[key] = word
+        if old != word:
+            if old is not None:
+                self.remove(key)
+            self._word[key] = word
         group = self._groups.get(word)
         if group is None:
             group = self._groups[word] = self._make()
@@ -112,6 +119,10 @@ class Groups(Generic[G]):
         group.remove(key)
         if not group.members:
             del self._groups[word]
+
+    def word_of(self, key: Key) -> str | None:
+        """The word of the group that the object is in."""
+        return self._word.get(key)
 
     def of(self, word: str) -> G:
         """The group of this word; an empty one if there is none."""

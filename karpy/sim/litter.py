@@ -14,6 +14,10 @@ __all__ = ["rarely_collected"]
 
 _NEW_OBJECTS = 50_000
 """As many may be made before the young ones are looked through."""
+_LOOKS = 50
+"""As often is that done before those that outlived it are looked through as well."""
+_LOOKS_AT_ALL = 2
+"""And that before everything is, if enough has gathered: else one world after another would be left lying about."""
 
 
 @contextmanager
@@ -26,7 +30,7 @@ def rarely_collected() -> Iterator[None]:
     if not 0 < before[0] < _NEW_OBJECTS:
         yield
         return
-    gc.set_threshold(_NEW_OBJECTS, *before[1:])
+    gc.set_threshold(_NEW_OBJECTS, max(before[1], _LOOKS), min(before[2], _LOOKS_AT_ALL))
     sets_aside = gc.get_freeze_count() == 0
     if sets_aside:
         gc.freeze()

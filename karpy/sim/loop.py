@@ -10,13 +10,13 @@ import heapq
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 import attrs
 
-from karpy.controllers.base import Controller, Request, Result, Source
+from karpy.controllers.base import Controller, Request, Result
 from karpy.errors import InternalError, KarpyError, KubeError, PluginError, Throttled
 from karpy.kube.client import KubeClient, RawObject
 from karpy.kube.watch import Reflector
@@ -24,7 +24,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.clock import VirtualClock
 
-__all__ = ["Guest", "Loop"]
+__all__ = ["Guest", "Loop", "News"]
 
 Listener = Callable[[WatchEvent], None]
 
@@ -50,11 +50,29 @@ class _Feed:
     """Everything that listens to one kind."""
 
     reflector: Reflector
+    place: tuple[str, str]
+    """The group and the plural of the kind."""
+    heard: int | None = None
+    """Up to which change its watch was asked; None: it must be asked."""
     listeners: list[Listener] = attrs.field(factory=list)
     retainers: list[Callable[[Kind, AbstractSet[str]], None]] = attrs.field(factory=list)
-    sources: list[tuple[_Seat, Source]] = attrs.field(factory=list)
+    sources: list[tuple[_Seat, Callable[[WatchEvent], Iterable[Request]]]] = attrs.field(factory=list)
     resting_until: float = 0.0
     rest_s: float = FIRST_WATCH_BACKOFF_S
+
+
+class News(Protocol):
+    """What tells that a watch has something to say, so that none is asked in vain."""
+
+    @property
+    def changes(self) -> int:
+        """A number that grows with every change to the cluster, once watches can tell of it."""
+        ...
+
+    @property
+    def changed(self) -> Mapping[tuple[str, str], int]:
+        """That number as of the last change to a kind, by its group and plural."""
+        ...
 
 
 class Guest(Protocol):
@@ -82,11 +100,8 @@ class Guest(Protocol):
 class Loop:
     """Runs controllers over ``kube``. Not safe for threads: one thread owns it."""
 
-    def __init__(
-        self, kube: KubeClient, clock: VirtualClock, seed: int | str = 0, *, news: Callable[[], int] | None = None
-    ) -> None:
-        """``news`` gives a number that changes with every write to the cluster, if there is one: while it stays the same, no
-        watch is asked."""
+    def __init__(self, kube: KubeClient, clock: VirtualClock, seed: int | str = 0, *, news: News | None = None) -> None:
+        """With ``news``, if the cluster has them, only watches that have something to say are asked."""
         self._kube = kube
         self._news = news
         self._heard: int | None = None
@@ -109,9 +124,10 @@ class Loop:
         seat = self._seats[controller] = _Seat(controller)
         for source in controller.sources:
             feed = self._feed(source.kind)
-            feed.sources.append((seat, source))
+            feed.sources.append((seat, source.requests))
             for obj in tuple(feed.reflector.objects.values()):
-                self._offer(seat, source, WatchEvent(EventType.ADDED, source.kind, obj))
+                for request in source.requests(WatchEvent(EventType.ADDED, source.kind, obj)):
+                    seat.ready[request] = None
 
     def invite(self, guest: Guest) -> None:
         """Let ``guest`` take part in every round, after the controllers."""
@@ -142,7 +158,7 @@ class Loop:
     def _feed(self, kind: Kind) -> _Feed:
         feed = self._feeds.get(kind)
         if feed is None:
-            feed = _Feed(Reflector(self._kube, kind, self._take, self._listed))
+            feed = _Feed(Reflector(self._kube, kind, self._take, self._listed), (kind.group, kind.plural))
             self._feeds[kind] = feed
             self._heard = None
         return feed
@@ -164,25 +180,25 @@ class Loop:
         feed = self._feeds[event.kind]
         for listener in feed.listeners:
             listener(event)
-        for seat, source in feed.sources:
-            self._offer(seat, source, event)
-
-    @staticmethod
-    def _offer(seat: _Seat, source: Source, event: WatchEvent) -> None:
-        for request in source.requests(event):
-            seat.ready[request] = None
+        for seat, requests in feed.sources:
+            for request in requests(event):
+                seat.ready[request] = None
 
     def _poll(self) -> int:
         """Take in what happened; returns how many events that were."""
-        news = None if self._news is None else self._news()
-        if news is not None and news == self._heard:
+        at = None if self._news is None else self._news.changes
+        if at is not None and at == self._heard:
             return 0
-        self._heard = news
+        self._heard = at
+        changed = {} if self._news is None else self._news.changed
         taken = 0
         for feed in tuple(self._feeds.values()):
+            if feed.heard is not None and changed.get(feed.place, 0) <= feed.heard:
+                continue
             if feed.resting_until > self._clock.now():
                 self._heard = None
                 continue
+            feed.heard = at
             try:
                 taken += feed.reflector.poll()
             except KubeError:
@@ -195,7 +211,7 @@ class Loop:
         """Leave a kind alone for a while that cannot be listed, such as one whose definition is not installed."""
         self.errors["watch", feed.reflector.kind.resource] += 1
         feed.resting_until = self._clock.now() + feed.rest_s
-        self._heard = None
+        self._heard = feed.heard = None
         feed.rest_s = min(feed.rest_s * 2, LONGEST_BACKOFF_S)
         self._sequence += 1
         heapq.heappush(self._timers, (feed.resting_until, self._sequence, None, Request()))
@@ -212,9 +228,11 @@ class Loop:
         """Take in events and reconcile once whatever is ready; False when there was nothing to do."""
         taken = self._poll()
         self._ring()
-        batch = [(seat, request) for seat in self._seats.values() for request in seat.ready]
+        batch: list[tuple[_Seat, Request]] = []
         for seat in self._seats.values():
-            seat.ready = {}
+            if seat.ready:
+                batch += [(seat, request) for request in seat.ready]
+                seat.ready = {}
         if batch:
             self._acted = (self._clock.now(), batch)
         self._random.shuffle(batch)

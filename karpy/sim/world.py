@@ -71,7 +71,7 @@ class World:
         self.clock = VirtualClock(start)
         self.loads = Loads(self.clock)
         self.api = ApiServer(self.clock, seed, rbac=rbac, features=LIVING if actors else BARE)
-        self.loop = Loop(self.api, self.clock, seed, news=lambda: self.api.store.revision)
+        self.loop = Loop(self.api, self.clock, seed, news=self.api.store)
         self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)

@@ -6,6 +6,7 @@ story is the n-th call of the disturbed one too, and everything before it is the
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 
 import attrs
@@ -21,6 +22,10 @@ KILLS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 """The process dies before the call reaches the other side, or before the answer reaches it."""
 FAILURES = (Fault.CONFLICT, Fault.THROTTLED, Fault.ERROR, Fault.LOST)
 """The call fails once: 409, 429, 500, and an answer that never arrives though the call took effect."""
+
+
+_KEPT = 50
+"""Worlds that ended are cleared away when there are so many."""
 
 
 @attrs.frozen
@@ -82,4 +87,9 @@ class Story:
 
 def sweep(story: Story, some: Iterable[Point]) -> tuple[str, ...]:
     """Tell the story once for each of these points; returns what was wrong, naming the point."""
-    return tuple(f"{story.name} with {point}: {words}" for point in some for words in story.play(point.faults)[1])
+    found: list[str] = []
+    for number, point in enumerate(some):
+        found += (f"{story.name} with {point}: {words}" for words in story.play(point.faults)[1])
+        if number % _KEPT == _KEPT - 1:
+            gc.collect()  # of its own accord Python would let worlds by the hundred lie about
+    return tuple(found)

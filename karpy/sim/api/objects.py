@@ -30,6 +30,7 @@ Body = Mapping[str, Any]
 _CLIENTS_OWN = ("labels", "annotations", "ownerReferences", "finalizers")
 _SERVER_OWNED = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 _METADATA_THROUGH_STATUS = frozenset({("", "nodes"), ("", "pods")})
+_NO_WISH = ("metadata", "status")
 _ANNOTATIONS_COUNT = frozenset({("apps", "deployments")})
 
 
@@ -127,9 +128,10 @@ def same_content(new: Body, before: Body) -> bool:
 
 def same_wish(new: Body, before: Body) -> bool:
     """Whether two objects differ in metadata and status only."""
-    return all(key in ("metadata", "status") or unchanged(key, new, before) for key in new) and all(
-        key in new or key in ("metadata", "status") for key in before
-    )
+    for key, value in new.items():
+        if key not in _NO_WISH and (key not in before or (value is not before[key] and value != before[key])):
+            return False
+    return all(key in new or key in _NO_WISH for key in before)
 
 
 def same_metadata(new: Body, before: Body) -> bool:

@@ -112,6 +112,10 @@ class Store:
         self._dependents: dict[str, dict[tuple[Collection, str, str], None]] = {}
         self._owners: dict[str, tuple[Collection, str, str]] = {}
         self.revision = 1
+        self.changes = 0
+        """How many changes watches can tell of by now."""
+        self.changed: dict[tuple[str, str], int] = {}
+        """Which of them was the last of a resource."""
         self._dropped_at = 0
         """Nobody knows what an earlier resource of the same name held up to then."""
         self._listeners: list[Callable[[], None]] = []
@@ -134,6 +138,7 @@ class Store:
         if dropped is not None:
             dropped.log.is_closed = True
             self._dropped_at = self.revision
+            self._note_change(resource.key)
             self._call_listeners()
 
     def existing(self, key: tuple[str, str]) -> Collection | None:
@@ -223,9 +228,15 @@ class Store:
 
     def _announce(self, collection: Collection, change: Change) -> None:
         collection.log.append(change)
+        self._note_change(collection.resource.key)
         for reaction in self._reactions:
             reaction(collection, change)
         self._call_listeners()
+
+    def _note_change(self, key: tuple[str, str]) -> None:
+        """Whoever sees the new number, in whatever thread, finds whose it is, and the line in the log."""
+        at = self.changed[key] = self.changes + 1
+        self.changes = at
 
     def _call_listeners(self) -> None:
         for listener in self._listeners:

@@ -43,6 +43,8 @@ class TaintEviction:
         self._recorder = Recorder(kube, clock, "taint-eviction-controller")
         self._since: dict[str, dict[str, float]] = {}
         """By node, since when each of its pods bears what drives it out."""
+        self._driving: set[str] = set()
+        """The nodes that drive pods out."""
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -50,14 +52,15 @@ class TaintEviction:
 
     def _tainted(self, event: WatchEvent) -> Sequence[Request]:
         if event.type is not EventType.DELETED and _drives_out(event.object):
+            self._driving.add(event.object["metadata"]["name"])
             return by_name(event)
+        self._driving.discard(event.object["metadata"]["name"])
         self._since.pop(event.object["metadata"]["name"], None)  # if it is tainted again, patience begins anew
         return ()
 
     def _on_tainted(self, event: WatchEvent) -> Sequence[Request]:
         name = event.object["spec"].get("nodeName")
-        node = self._cache.get(kinds.NODE, name) if name else None
-        return (Request(name),) if node is not None and _drives_out(node) else ()
+        return (Request(name),) if name in self._driving else ()
 
     def reconcile(self, request: Request) -> Result:
         node = self._cache.get(kinds.NODE, request.name)

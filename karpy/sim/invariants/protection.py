@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from karpy.clock import parse_time
+from karpy.errors import InvalidObject
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.meta import decode
-from karpy.objects.nodeclaim import DISRUPTION_REASON, INITIALIZED
-from karpy.objects.nodepool import Budget, NodePool
+from karpy.objects.nodeclaim import DISRUPTION_REASON, INITIALIZED, INSTANCE_TERMINATING
+from karpy.objects.nodepool import NodePool
 from karpy.objects.pod import Pod
 from karpy.objects.workloads import PodDisruptionBudget
 from karpy.resources import NODES, Resources, total
 from karpy.sim.invariants.facts import Facts, Findings, condition, pool_of, provider_id_of
 from karpy.sim.podfacts import is_active
 from karpy.sim.processes.trace import Call
-from karpy.sim.workloads.cron import Schedule
 
 __all__ = ["budgets_hold", "limits_hold", "pods_are_not_disturbed"]
 
@@ -97,7 +98,8 @@ def _is_leaving(claim: RawObject) -> bool:
 
 
 def budgets_hold(facts: Facts, call: Call) -> Findings:
-    """No more nodes of a pool are taken away at once for one reason than its budgets allow."""
+    """No more nodes of a pool are taken away at once for one reason than its budgets allowed when that was decided: by the clock of
+    whoever decided it, which is what stands on the claim."""
     if call.kind != kinds.NODE_CLAIM or call.verb != "delete":
         return
     claim = facts.named(kinds.NODE_CLAIM).get(call.name)
@@ -108,13 +110,17 @@ def budgets_hold(facts: Facts, call: Call) -> Findings:
     raw = facts.named(kinds.NODE_POOL).get(name)
     if raw is None:
         return
-    members = [
-        each for each in facts.objects(kinds.NODE_CLAIM) if pool_of(each) == name and condition(each, INITIALIZED)
-    ]
+    members = [each for each in facts.objects(kinds.NODE_CLAIM) if pool_of(each) == name and _counts(each)]
     going = [each for each in members if _is_going(facts, each)]
-    allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members), facts.now)
+    decided = parse_time(why["lastTransitionTime"]) if why.get("lastTransitionTime") else facts.now
+    allowed = _allowed(NodePool.from_dict(raw), str(why.get("reason", "")), len(members), decided)
     if len(going) > allowed:
         yield f"nodepools/{name}", f"{len(going)} of {len(members)} nodes go at once, allowed are {allowed:.0f}"
+
+
+def _counts(claim: RawObject) -> bool:
+    """Whether budgets speak of it: a machine that is being terminated runs nothing any more."""
+    return condition(claim, INITIALIZED) is not None and condition(claim, INSTANCE_TERMINATING) is None
 
 
 def _is_going(facts: Facts, claim: RawObject) -> bool:
@@ -127,21 +133,11 @@ def _is_going(facts: Facts, claim: RawObject) -> bool:
 
 def _allowed(pool: NodePool, reason: str, nodes: int, now: float) -> float:
     """By the budgets that hold now."""
-    counts = [
-        math.ceil(int(budget.nodes[:-1]) * nodes / 100) if budget.nodes.endswith("%") else int(budget.nodes)
-        for budget in pool.budgets
-        if _holds(budget, now) and (budget.reasons is None or reason in budget.reasons)
-    ]
-    return min(counts, default=math.inf)
-
-
-def _holds(budget: Budget, now: float) -> bool:
-    """Whether the budget is in force: schedules are in UTC, wherever anybody's clock stands."""
-    if budget.schedule is None:
-        return True
-    since = now - (budget.duration_s or 0.0)
-    began = Schedule.parse(budget.schedule).next_after(since)
-    return began is not None and began <= now
+    try:
+        held = [(budget, budget.count(nodes)) for budget in pool.budgets if budget.window(now).contains(now)]
+    except InvalidObject:
+        return 0
+    return min((count for budget, count in held if budget.concerns(reason)), default=math.inf)
 
 
 def _key(obj: RawObject) -> tuple[str, str]:

@@ -5,14 +5,14 @@ Source: the kubelet's admission of Kubernetes 1.31.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from karpy.kube.client import RawObject
 from karpy.objects.meta import decode
 from karpy.objects.podresources import pod_requests
 from karpy.objects.podspec import PodSpec
-from karpy.resources import PODS, Resources, total
+from karpy.resources import PODS, Resources
 from karpy.sim.scheduler.selectors import matches_any_term
 
 __all__ = ["Misfit", "misfit", "requested"]
@@ -21,7 +21,7 @@ Misfit = tuple[str, str]
 """Reason and message, as the pod's status tells them."""
 
 
-def misfit(pod: RawObject, node: RawObject, used: Iterable[Resources]) -> Misfit | None:
+def misfit(pod: RawObject, node: RawObject, used: Mapping[str, int]) -> Misfit | None:
     """Why ``node``, on which others use so much, does not take the pod; None when it does."""
     spec = decode(pod["spec"], PodSpec)
     lacking = _lacking(spec, node, used)
@@ -38,9 +38,8 @@ def requested(pod: RawObject) -> Resources:
     return pod_requests(decode(pod["spec"], PodSpec))
 
 
-def _lacking(spec: PodSpec, node: RawObject, others: Iterable[Resources]) -> Misfit | None:
+def _lacking(spec: PodSpec, node: RawObject, used: Mapping[str, int]) -> Misfit | None:
     room = Resources.parse((node.get("status") or {}).get("allocatable") or {})
-    used = total(others)
     wanted = pod_requests(spec)
     for name in sorted(wanted, key=lambda name: (name != PODS, name)):
         asked, taken, capacity = wanted[name], used.get(name, 0), room.get(name, 0)

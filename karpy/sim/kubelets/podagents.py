@@ -16,19 +16,17 @@ from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, PatchType, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
-from karpy.resources import Resources
 from karpy.sim.cache import ClusterCache
 from karpy.sim.kubelets import podlife, podstatus
 from karpy.sim.kubelets.kubelet import Kubelets
 from karpy.sim.kubelets.nodes import address_of
-from karpy.sim.kubelets.podadmission import Misfit, misfit, requested
+from karpy.sim.kubelets.podadmission import Misfit, misfit
+from karpy.sim.kubelets.podroom import PodRoom
 from karpy.sim.machines import Machine
-from karpy.sim.podfacts import is_finished, is_ready
+from karpy.sim.podfacts import is_ready
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
 
 __all__ = ["PodAgents"]
-
-_REMEMBERED = 50_000
 
 
 class PodAgents:
@@ -44,14 +42,14 @@ class PodAgents:
         self._salt = random.Random(f"kubelet/{seed}").getrandbits(32)
         self._recorder = Recorder(kube, clock, "kubelet")
         self._addresses = 0
-        self._used: dict[str, tuple[object, Resources]] = {}
+        self._room = PodRoom(cache)
 
     @property
     def sources(self) -> Sequence[Source]:
         return (Source(kinds.POD, self._bound), Source(kinds.NODE, self._on_node))
 
-    @staticmethod
-    def _bound(event: WatchEvent) -> Sequence[Request]:
+    def _bound(self, event: WatchEvent) -> Sequence[Request]:
+        self._room.take(event)
         if event.type is EventType.DELETED or not event.object["spec"].get("nodeName"):
             return ()
         metadata = event.object["metadata"]
@@ -89,23 +87,7 @@ class PodAgents:
         conditions = (pod.get("status") or {}).get("conditions") or ()
         if node is None or any(each["type"] == "PodScheduled" for each in conditions):
             return None
-        uid = pod["metadata"]["uid"]
-        running = (
-            self._requested(each)
-            for each in self._cache.pods_on(node["metadata"]["name"])
-            if each["metadata"]["uid"] != uid and each["status"].get("startTime") and not is_finished(each)
-        )
-        return misfit(pod, node, running)
-
-    def _requested(self, pod: RawObject) -> Resources:
-        """Remembered for the pods that pods without a scheduler were put beside."""
-        uid, spec = pod["metadata"]["uid"], pod["spec"]
-        known = self._used.get(uid)
-        if known is None or known[0] is not spec:
-            if len(self._used) >= _REMEMBERED:
-                self._used.clear()
-            known = self._used[uid] = (spec, requested(pod))
-        return known[1]
+        return misfit(pod, node, self._room.used(node["metadata"]["name"], but=pod))
 
     def _take_step(self, step: podlife.Step, pod: RawObject, machine: Machine, now: float) -> Result:
         metadata = pod["metadata"]

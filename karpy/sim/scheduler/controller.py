@@ -6,6 +6,7 @@ It reads only what watches tell and writes only what a scheduler writes, so it r
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping, Sequence
 
@@ -121,16 +122,18 @@ class Scheduler:
         return ()
 
     def _take_budget(self, event: WatchEvent) -> Sequence[Request]:
-        key = key_of(event.object)
+        key, metadata = key_of(event.object), event.object["metadata"]
         selector = event.object["spec"].get("selector")
         if event.type is EventType.DELETED or not selector:
             self._budgets.pop(key, None)  # a budget whose selector is empty counts for nothing here
             return ()
-        selects = compile_selector(decode(selector, LabelSelector))
+        known, version = self._budgets.get(key), (metadata["uid"], metadata.get("generation", 0))
+        is_read = known is not None and known.version == version  # only its status is new
+        selects = known.selects if known is not None and is_read else compile_selector(decode(selector, LabelSelector))
         status = event.object.get("status") or {}
         if selects is not None:
             disrupted = frozenset(status.get("disruptedPods") or ())
-            self._budgets[key] = Budget(key[0], selects, int(status.get("disruptionsAllowed") or 0), disrupted)
+            self._budgets[key] = Budget(key[0], selects, int(status.get("disruptionsAllowed") or 0), disrupted, version)
         return ()
 
     def _take_storage(self, event: WatchEvent) -> Sequence[Request]:
@@ -159,9 +162,11 @@ class Scheduler:
             freed = self._nodes.forget(key)
             return self._stir(_ROOM_RULES | _POD_RULES) if freed is not None else ()
         if node:
-            self._drop(key)
+            before = self._bound.get(key)
+            if before is None:
+                self._drop(key)
             self._bound[key] = pod
-            return self._take_placed(key, pod, node)
+            return self._take_placed(key, pod, node, before)
         if pod["spec"].get("schedulerName", DEFAULT_NAME) != DEFAULT_NAME or is_deleting(pod):
             if key in self._reserved:
                 self._nodes.forget(key)
@@ -189,19 +194,20 @@ class Scheduler:
             except InvalidObject:
                 return  # the attempt will say what is wrong with the pod
 
-    def _take_placed(self, key: Key, pod: RawObject, node: str) -> Sequence[Request]:
+    def _take_placed(self, key: Key, pod: RawObject, node: str, before: RawObject | None) -> Sequence[Request]:
+        known = self._nodes.placed(key) if before is not None else None
         try:
-            shape = self._shapes.of(pod)
+            shape = known.shape if known is not None and _is_alike(pod, before) else self._shapes.of(pod)
         except InvalidObject:
             return ()
-        started = (pod.get("status") or {}).get("startTime")
+        started, is_ending = (pod.get("status") or {}).get("startTime"), is_deleting(pod)
         placed = PlacedPod(
             key,
             shape,
             node,
-            is_deleting(pod),
-            parse_time(started) if started else float("inf"),
-            is_deleting(pod) and (condition_of(pod, "DisruptionTarget") or {}).get("reason") == BY_SCHEDULER,
+            is_ending,
+            parse_time(started) if started else math.inf,
+            is_ending and (condition_of(pod, "DisruptionTarget") or {}).get("reason") == BY_SCHEDULER,
         )
         return self._stir(_POD_RULES) if self._nodes.place(placed) else ()
 
@@ -319,3 +325,10 @@ class Scheduler:
                 self._queue.retry(reserved.waiting, now)
                 message = 'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'
                 self._writes.refuse(reserved.waiting.pod, message, "", "SchedulerError")
+
+
+def _is_alike(pod: RawObject, before: RawObject | None) -> bool:
+    """Whether two versions of a pod share all that its shape is read from, as they do when its status was written."""
+    if before is None or pod["spec"] is not before["spec"]:
+        return False
+    return pod["metadata"].get("labels") is before["metadata"].get("labels")

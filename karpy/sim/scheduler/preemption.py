@@ -35,6 +35,8 @@ class Budget:
     allowed: int
     disrupted: frozenset[str] = frozenset()
     """Pods whose eviction it has granted already."""
+    version: tuple[str, int] = ("", 0)
+    """Its uid and generation: what it selects is known by."""
 
 
 @attrs.frozen

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from karpy.clock import Clock, parse_time
-from karpy.controllers.base import DONE, Request, Result, Source, by_name
+from karpy.controllers.base import DONE, Request, Result, Source
+from karpy.errors import KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.watchevent import EventType, WatchEvent
@@ -49,6 +50,8 @@ class Budgets:
         """By namespace; those without budgets are not in it."""
         self._scales: dict[tuple[str, str, str], tuple[str, int]] = {}
         """What was last heard of who scales pods (kind, namespace, name): uid and replicas."""
+        self._written: dict[Request, str] = {}
+        """The version that was written last of each budget. It follows from what was known, so to hear of it is no news."""
 
     @property
     def sources(self) -> Sequence[Source]:
@@ -59,10 +62,14 @@ class Budgets:
         )
 
     def _of_budget(self, event: WatchEvent) -> Sequence[Request]:
-        self._covered_in(event.object["metadata"]["namespace"]).take_budget(
-            event.object, is_gone=event.type is EventType.DELETED
-        )
-        return by_name(event)
+        budget, is_gone = event.object, event.type is EventType.DELETED
+        metadata = budget["metadata"]
+        self._covered_in(metadata["namespace"]).take_budget(budget, is_gone=is_gone)
+        request = Request(metadata["name"], metadata["namespace"])
+        if is_gone:
+            self._written.pop(request, None)
+            return (request,)
+        return () if self._written.get(request) == metadata["resourceVersion"] else (request,)
 
     def _of_pod(self, event: WatchEvent) -> Sequence[Request]:
         namespace = event.object["metadata"]["namespace"]
@@ -122,7 +129,7 @@ class Budgets:
             "disruptedPods": {name: at for name, (_, at) in disrupted.items()} or None,
             "conditions": _conditions(budget, allowed, now),
         }
-        write_status(self._kube, kinds.POD_DISRUPTION_BUDGET, budget, status)
+        self._write(budget, status)
         waiting = [parse_time(at) + _EVICTION_COUNTS_S - now for _, at in disrupted.values()]
         return Result(max(min(waiting), 0.001)) if waiting else DONE
 
@@ -132,9 +139,19 @@ class Budgets:
         self._recorder.record(kinds.POD_DISRUPTION_BUDGET, budget, WARNING, "CalculateExpectedPodCountFailed", text)
         now = self._clock.now()
         conditions = _with(budget, "False", "SyncFailed", message, now)
-        write_status(
-            self._kube, kinds.POD_DISRUPTION_BUDGET, budget, {"disruptionsAllowed": 0, "conditions": conditions}
-        )
+        self._write(budget, {"disruptionsAllowed": 0, "conditions": conditions})
+
+    def _write(self, budget: RawObject, status: Mapping[str, Any]) -> None:
+        """Unless the budget changed since: an eviction that was granted meanwhile must not be forgotten, and is heard of."""
+        try:
+            written = write_status(self._kube, kinds.POD_DISRUPTION_BUDGET, budget, status, is_tied=True)
+        except KubeError as error:
+            if not error.conflict:
+                raise
+            return
+        if written is not None:
+            metadata = written["metadata"]
+            self._written[Request(metadata["name"], metadata["namespace"])] = metadata["resourceVersion"]
 
     def _goal(self, budget: RawObject, flocks: Sequence[Flock]) -> tuple[int, int]:
         """How many pods there should be, and how many of them must be healthy."""

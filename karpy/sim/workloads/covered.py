@@ -57,6 +57,8 @@ class Covered:
     _generations: dict[str, tuple[str, int]] = attrs.field(factory=dict)
     _budgets_of: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
     """The names of the budgets that cover a flock, as far as it was asked for."""
+    _words_of: dict[str, tuple[str, ...]] = attrs.field(factory=dict)
+    """The other way round: the words of the flocks that a budget covers."""
 
     def take_budget(self, budget: RawObject, *, is_gone: bool) -> None:
         metadata = budget["metadata"]
@@ -70,16 +72,21 @@ class Covered:
             self._generations[name] = version
             self._tests[name] = selector_test((budget.get("spec") or {}).get("selector"))
         self._budgets_of.clear()
+        self._words_of.clear()
 
     def take_pod(self, pod: RawObject, *, is_gone: bool) -> tuple[str, ...]:
         """Returns the names of the budgets to which it matters."""
-        labels = pod["metadata"].get("labels") or {}
-        word = repr(sorted(labels.items()))
+        key, labels = key_of(pod), pod["metadata"].get("labels") or {}
+        word = self._flocks.word_of(key)
+        if word is None or self._labels[word] != labels:
+            word = repr(sorted(labels.items()))
         if is_gone:
-            self._flocks.remove(key_of(pod))
+            self._flocks.remove(key)
         else:
-            self._labels.setdefault(word, labels)
-            self._flocks.put(key_of(pod), word, pod)
+            if word not in self._labels:
+                self._labels[word] = labels
+                self._words_of.clear()
+            self._flocks.put(key, word, pod)
         return self._covering(word, labels)
 
     @property
@@ -88,7 +95,10 @@ class Covered:
 
     def flocks(self, budget: str) -> Sequence[Flock]:
         """The pods that a budget covers."""
-        words = [word for word, labels in self._labels.items() if budget in self._covering(word, labels)]
+        words = self._words_of.get(budget)
+        if words is None:
+            found = (word for word, labels in self._labels.items() if budget in self._covering(word, labels))
+            words = self._words_of[budget] = tuple(found)
         return [flock for word in words if (flock := self._flocks.of(word)).members]
 
     def pod(self, budget: str, key: Key) -> RawObject | None:

@@ -14,11 +14,11 @@ from karpy.errors import InvalidObject, KubeError
 from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
+from karpy.objects.schedule import Schedule
 from karpy.objects.watchevent import WatchEvent
 from karpy.sim.cache import ClusterCache, controller_of
 from karpy.sim.podfacts import condition_of, is_deleting
 from karpy.sim.recorder import NORMAL, WARNING, Recorder
-from karpy.sim.workloads.cron import Schedule
 from karpy.sim.workloads.objects import owner_reference, owners, write_status
 
 __all__ = ["CRON_JOB", "CronJobs"]
@@ -115,7 +115,7 @@ class CronJobs:
         if spec.get("suspend"):
             return None
         try:
-            schedule = Schedule.parse(spec["schedule"], spec.get("timeZone"))
+            schedule = Schedule.parse(spec["schedule"], spec.get("timeZone") or "", catches_up=False)
         except InvalidObject as error:
             zone = "time zone" in str(error)
             reason = "UnknownTimeZone" if zone else "UnparseableSchedule"

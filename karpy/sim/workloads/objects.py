@@ -190,20 +190,40 @@ def delete_pod(kube: KubeClient, pod: RawObject) -> bool:
 
 
 def write_status(
-    kube: KubeClient, kind: Kind, obj: RawObject, wanted: Mapping[str, Any], optional: Iterable[str] = ()
-) -> None:
-    """Patch the status fields that differ. ``optional`` fields are left out of the object while they are zero."""
-    present = obj.get("status") or {}
-    given = {key: value or None if key in set(optional) else value for key, value in wanted.items()}
-    changed = {key: _replacing(present.get(key), value) for key, value in given.items() if present.get(key) != value}
+    kube: KubeClient,
+    kind: Kind,
+    obj: RawObject,
+    wanted: Mapping[str, Any],
+    optional: Iterable[str] = (),
+    *,
+    is_tied: bool = False,
+) -> RawObject | None:
+    """Patch the status fields that differ. ``optional`` fields are left out of the object while they are zero.
+
+    Returns the object as it is now, if anything was written.
+
+    Raises:
+        KubeError: of those that are no answer to the object being gone; 409 if it ``is_tied`` to the version that was read, and is
+            another by now.
+    """
+    present, left_out = obj.get("status") or {}, frozenset(optional)
+    changed = {}
+    for key, value in wanted.items():
+        given = value or None if key in left_out else value
+        if present.get(key) != given:
+            changed[key] = _replacing(present.get(key), given)
     if not changed:
-        return
+        return None
     metadata = obj["metadata"]
+    patch: dict[str, Any] = {"status": changed}
+    if is_tied:
+        patch["metadata"] = {"resourceVersion": metadata["resourceVersion"]}
     try:
-        kube.patch(kind, metadata["name"], {"status": changed}, metadata["namespace"], subresource="status")
+        return kube.patch(kind, metadata["name"], patch, metadata["namespace"], subresource="status")
     except KubeError as error:
         if not error.not_found:
             raise
+        return None
 
 
 def _replacing(old: Any, new: Any) -> Any:

@@ -5,6 +5,7 @@ Source: the replica calculator of Kubernetes 1.31, over the scripted loads of `k
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -90,14 +91,18 @@ def _by_resource(metric: Mapping[str, Any], at: Situation) -> Proposal:
         raise Unmeasured(
             "FailedGetResourceMetric", f"failed to get {name} utilization: missing request for {name} in {lacking}"
         )
-    uses = {}
+    uses: dict[str, float] = {}
+    alike: dict[float, float] = {}
+    """What a pod with this request uses: mostly all have the same."""
     for pod in grouped.ready:
         request = requests[pod["metadata"]["name"]]
-        used = at.loads.per_pod(at.target, name, len(grouped.ready), float(request))
-        if used is None:
-            text = f"unable to get metrics for resource {name}: no metrics returned from resource metrics API"
-            raise Unmeasured("FailedGetResourceMetric", f"failed to get {name} utilization: {text}")
-        uses[pod["metadata"]["name"]] = used
+        if request not in alike:
+            used = at.loads.per_pod(at.target, name, len(grouped.ready), float(request))
+            if used is None:
+                text = f"unable to get metrics for resource {name}: no metrics returned from resource metrics API"
+                raise Unmeasured("FailedGetResourceMetric", f"failed to get {name} utilization: {text}")
+            alike[request] = used
+        uses[pod["metadata"]["name"]] = alike[request]
     if not uses:
         text = f"no metrics returned from resource metrics API for resource {name}"
         raise Unmeasured("FailedGetResourceMetric", f"failed to get {name} utilization: {text}")
@@ -191,21 +196,25 @@ def _has_settled(pod: RawObject, now: float) -> bool:
     condition, started = condition_of(pod, "Ready"), (pod.get("status") or {}).get("startTime")
     if condition is None or not started:
         return False
-    changed = parse_time(condition["lastTransitionTime"])
-    if parse_time(started) + STARTING_S > now:
-        return bool(condition["status"] == "True" and now >= changed + SAMPLE_S)
-    return bool(condition["status"] == "True" or parse_time(started) + INITIAL_DELAY_S <= changed)
+    serves, began = condition["status"] == "True", parse_time(started)
+    if began + STARTING_S > now:
+        return bool(serves and now >= parse_time(condition["lastTransitionTime"]) + SAMPLE_S)
+    return bool(serves or began + INITIAL_DELAY_S <= parse_time(condition["lastTransitionTime"]))
 
 
 def _request(pod: RawObject, resource: str, container: str | None) -> float:
-    amounts = [
-        ((each.get("resources") or {}).get("requests") or {}).get(resource)
-        for each in pod["spec"]["containers"]
-        if container in (None, each["name"])
-    ]
-    return sum(_amount(amount) for amount in amounts if amount) if all(amounts) else 0.0
+    """What the pod's containers ask for together; 0 when one of them does not."""
+    total = 0.0
+    for each in pod["spec"]["containers"]:
+        if container in (None, each["name"]):
+            amount = ((each.get("resources") or {}).get("requests") or {}).get(resource)
+            if not amount:
+                return 0.0
+            total += _amount(amount)
+    return total
 
 
+@functools.lru_cache(maxsize=1024)
 def _amount(text: str) -> float:
     return Quantity.parse(text).nanos / 1e9
 

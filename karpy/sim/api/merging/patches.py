@@ -24,15 +24,15 @@ def merge_patch(target: Any, patch: Any) -> Any:
     >>> merge_patch({"a": {"b": 1, "c": 2}}, {"a": {"c": None}})
     {'a': {'b': 1}}
     """
-    if not isinstance(patch, Mapping):
+    if not (patch.__class__ is dict or isinstance(patch, Mapping)):
         return patch
-    merged = dict(target) if isinstance(target, Mapping) else {}
+    merged = dict(target) if target.__class__ is dict or isinstance(target, Mapping) else {}
     for key, value in patch.items():
         if value.__class__ in PLAIN:
             merged[key] = value
         elif value is None:
             merged.pop(key, None)
-        elif isinstance(value, Mapping):
+        elif value.__class__ is dict or isinstance(value, Mapping):
             merged[key] = merge_patch(merged.get(key), value)
         else:
             merged[key] = value

@@ -28,8 +28,14 @@ def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> A
         KubeError: 500 as the real server has it, a list element lacks its merge key or a directive is unknown;
             400, one is malformed.
     """
-    if isinstance(target, Mapping) and _is_flat(patch):
+    has_target = target.__class__ is dict or isinstance(target, Mapping)
+    if has_target and _is_flat(patch):
         return {**target, **patch}
+    merged = dict(target) if has_target else {}
+    if not any(map(_is_directive, patch)):
+        for key, value in patch.items():
+            _merge_member(merged, key, value, None, (*path, key))
+        return merged
     directive = patch.get("$patch")
     if directive == "replace":
         return {key: value for key, value in patch.items() if key != "$patch"}
@@ -37,7 +43,6 @@ def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> A
         return {}
     if directive is not None:
         raise status.plain(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
-    merged = dict(target) if isinstance(target, Mapping) else {}
     retained = patch.get("$retainKeys")
     if retained is not None:
         if not isinstance(retained, list):
@@ -48,6 +53,10 @@ def strategic_merge(target: Any, patch: Mapping[str, Any], path: Path = ()) -> A
             _merge_member(merged, key, value, patch.get(_SET_ORDER + key), (*path, key))
     _follow_directives(merged, patch, path)
     return merged
+
+
+def _is_directive(key: str) -> bool:
+    return key.startswith("$")
 
 
 def _is_flat(patch: Mapping[str, Any]) -> bool:
@@ -80,7 +89,7 @@ def _merge_member(merged: dict[str, Any], key: str, value: Any, order: Any, path
     current = merged.get(key)
     if value is None:
         merged.pop(key, None)
-    elif isinstance(value, Mapping):
+    elif value.__class__ is dict or isinstance(value, Mapping):
         if value.get("$patch") == "delete":
             merged.pop(key, None)
         else:
@@ -100,13 +109,13 @@ def _merge_list(current: Sequence[Any], patch: Sequence[Any], order: Any, path: 
     if key is None:
         merged = [*current, *(value for value in patch if value not in current)]
         return _in_order(merged, list(current), list(patch), order, path)
-    if any(isinstance(item, Mapping) and item.get("$patch") == "replace" for item in patch):
+    if any(_is_object(item) and item.get("$patch") == "replace" for item in patch):
         return [item for item in patch if not (isinstance(item, Mapping) and "$patch" in item)]
     merged = list(current)
     touched: list[Any] = []
     places: list[int] = []
     for item in patch:
-        if not isinstance(item, Mapping) or key not in item:
+        if not _is_object(item) or key not in item:
             raise status.plain(f"map: {go_text(item)} does not contain declared merge key: {key}")
         wanted, at = item[key], None
         for place, known in enumerate(merged):
@@ -137,7 +146,7 @@ def _in_order(merged: list[Any], server: list[Any], patch: list[Any], order: Any
     key = patch_key(path)
 
     def name(item: Any) -> Any:
-        return item.get(key) if key is not None and isinstance(item, Mapping) else item
+        return item.get(key) if key is not None and _is_object(item) else item
 
     wanted = [name(item) for item in (order if order is not None else patch)]
     present = {_hashable(name(item)): item for item in merged}
@@ -154,6 +163,11 @@ def _in_order(merged: list[Any], server: list[Any], patch: list[Any], order: Any
             left += 1
         result.append(item)
     return result + others[left:]
+
+
+def _is_object(value: Any) -> bool:
+    """To ask for the class first is many times faster, and mostly the answer."""
+    return value.__class__ is dict or isinstance(value, Mapping)
 
 
 def _hashable(value: Any) -> Any:
