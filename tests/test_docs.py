@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 import typer.main
 
+from karpy import gauges, metrics
 from karpy.cli.app import app, run
 from karpy.cli.options import known_schemas
+from karpy.disruption.command import Method
+from karpy.disruption.survey import InTurn
+from karpy.disruption.verdicts import Verdict
 from karpy.objects.manifest import read_manifests
+from karpy.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -39,8 +46,9 @@ def test_python_blocks_run_one_after_another(page: Path) -> None:
     assert done.stderr == ""
 
 
-def test_the_page_on_explanations_shows_what_its_first_block_prints() -> None:
-    page = ROOT / "docs/explain.md"
+@pytest.mark.parametrize("name", ["churn.md", "disruption.md", "explain.md", "why.md"])
+def test_pages_show_what_their_first_block_prints(name: str) -> None:
+    page = ROOT / "docs" / name
     code, shown = blocks(page, "python")[0], blocks(page, "text")[0]
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == shown
@@ -53,6 +61,46 @@ def test_the_readme_tells_the_story_that_the_demonstration_tells(capsys: pytest.
     # Names and the moments at which pods start come from chance, and may change with anything; what is decided may not.
     assert [line for line in shown if "-decided" in line] == [line for line in told if "-decided" in line]
     assert [line for line in shown if " scale " in line] == [line for line in told if " scale " in line]
+
+
+def test_the_page_on_verdicts_has_all_of_them() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/why.md").read_text(), re.MULTILINE)
+    assert InTurn.kind in rows
+    assert sorted(rows) == sorted(kind.kind for kind in Verdict.__subclasses__())
+
+
+def test_the_page_on_disruption_has_all_methods_in_their_order() -> None:
+    rows = re.findall(r"^\| ([a-z -]+) \| .* \| .* \|", (ROOT / "docs/disruption.md").read_text(), re.MULTILINE)
+    assert [row.replace(" ", "-") for row in rows if row != "method"] == [method.value for method in Method]
+
+
+SETTINGS_OF_DISRUPTION = (ROOT / "docs/disruption-settings.md").read_text()
+
+
+def test_the_settings_of_disruption_are_there_with_their_defaults() -> None:
+    rows = re.findall(r"^\| `([a-z_]+)` \| `(.+?)` \|", SETTINGS_OF_DISRUPTION, re.MULTILINE)
+    defaults = {field.name: field.default for field in attrs.fields(Settings)}
+    assert len(rows) > 5
+    assert {name: ast.literal_eval(shown) for name, shown in rows} == {name: defaults[name] for name, _ in rows}
+
+
+def test_the_metrics_of_disruption_are_all_there_with_their_labels() -> None:
+    rows = re.findall(r"^\| `(kar\w+)` \| ([\w, ]*?) ?\|", SETTINGS_OF_DISRUPTION, re.MULTILINE)
+    everything = (*vars(metrics).values(), *vars(gauges).values())
+    declared = {each.name: each.labels for each in everything if isinstance(each, metrics.Metric)}
+    about = [name for name in declared if re.search("voluntary_disruption|consolidation|karpy_disruption", name)]
+    assert {name for name, _ in rows} >= set(about)
+    assert {name: tuple(filter(None, labels.split(", "))) for name, labels in rows} == {
+        name: declared[name] for name, _ in rows
+    }
+
+
+def test_the_events_of_disruption_are_given() -> None:
+    rows = re.findall(r"^\| (`[A-Z].+?) \|", SETTINGS_OF_DISRUPTION, re.MULTILINE)
+    code = "".join(path.read_text() for path in (ROOT / "karpy/controllers").rglob("*.py"))
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert len(named) > 5
+    assert {name for name in named if f'"{name}"' not in code} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -55,6 +55,7 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "azure": {"karpy_azure/api"},
     "boto3": {"karpy_aws/api"},
     "botocore": {"karpy_aws/api"},
+    "cronsim": {"karpy/objects/schedule"},
     "cryptography": {"karpy/sim/tls"},
     "kubernetes": {"karpy/kube", "karpy/sim/api/schemas/builtin_schema"},
     "msgspec": {"karpy", "karpy_aws", "karpy_azure"},

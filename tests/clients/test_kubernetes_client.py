@@ -196,7 +196,9 @@ def test_custom_objects_without_a_class(api: client.ApiClient) -> None:
 
 def test_an_eviction_is_asked_of_the_budget(api: client.ApiClient, core: client.CoreV1Api, space: str) -> None:
     apps, policy = client.AppsV1Api(api), client.PolicyV1Api(api)
-    apps.create_namespaced_deployment(space, deployment("web", 1))
+    lasting = deployment("web", 1)  # its pod is still there when it is looked at, however slow this machine is
+    lasting["spec"]["template"]["metadata"]["annotations"] = {"sim.karpy.dev/stop-seconds": "inf"}
+    apps.create_namespaced_deployment(space, lasting)
     budget = client.V1PodDisruptionBudget(
         metadata=client.V1ObjectMeta(name="web"),
         spec=client.V1PodDisruptionBudgetSpec(

@@ -34,14 +34,13 @@ def test_what_karpenter_sets_by_default_is_taken_and_changes_nothing() -> None:
     [
         (
             "NodeOverlays=true",
-            "found 'NodeOverlays' (accepted: CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, StaticCapacity)",
+            (
+                "found 'NodeOverlays' (accepted: CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, "
+                "SpotToSpotConsolidation, StaticCapacity)"
+            ),
         ),
         ("NodeOverlay", "NodeOverlay: found '' (accepted: true or false)"),
         ("NodeOverlay=True", "NodeOverlay: found 'True' (accepted: true or false)"),
-        (
-            "SpotToSpotConsolidation=true",
-            "SpotToSpotConsolidation: found 'true', and karpy does not have this yet (accepted: false)",
-        ),
     ],
 )
 def test_a_gate_that_cannot_be_switched_is_refused_by_name(text: str, complaint: str) -> None:
@@ -53,7 +52,8 @@ def test_a_gate_that_cannot_be_switched_is_refused_by_name(text: str, complaint:
 NUMBERS = {field.name: field for field in attrs.fields(Settings) if type(field.default) in (int, float)}
 POSITIVE = (
     *("launch_timeout_s", "registration_timeout_s", "registration_rest_s", "disruption_poll_s"),
-    *("replacement_timeout_s", "max_instance_types"),
+    *("replacement_timeout_s", "longest_replacement_timeout_s", "max_instance_types"),
+    *("spot_to_spot_flexibility", "disruption_work", "balanced_k"),
 )
 
 

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from karpy.cloud.instancetype import Catalog
-from karpy.disruption.engine import next_command
 from karpy.errors import InvalidObject, plain
 from karpy.lifecycle.nodeclaim import next_step
 from karpy.objects import kinds, nodeclaim, nodeoverlay, nodepool, provisioner
@@ -47,6 +46,7 @@ from karpy.scheduling.scheduler import solve
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 from karpy.testing import START, make_claim, make_instance_types, make_machine, make_node, make_nodepool, make_pod
+from tests.karpy.disruption.deciding import next_command
 
 Json = Any
 Path = tuple[str | int, ...]

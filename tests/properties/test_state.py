@@ -160,7 +160,8 @@ def _told(snapshot: Snapshot) -> Mapping[str, Any]:
         "classes": dict(snapshot.node_classes),
         "disks": (dict(snapshot.storage.volumes), dict(snapshot.storage.classes)),
         "fleets": {
-            pool: ([view.name for view in fleet.machines], fleet.held) for pool, fleet in snapshot.nodes.fleets.items()
+            pool: ([view.name for view in fleet.machines], fleet.held, fleet.counted, fleet.disrupted)
+            for pool, fleet in snapshot.nodes.fleets.items()
         },
         "owners": [
             snapshot.workloads.selector_of("default", OwnerReference("ReplicaSet", name, "", "apps/v1"))

@@ -1,4 +1,5 @@
-"""Two lives to be disturbed: one machine's from launch to end, and those of ten in three pools while the cloud misbehaves."""
+"""Lives to be disturbed: one machine's from launch to end, those of ten in three pools while the cloud misbehaves, and those of
+machines that are replaced, for what they cost and for what their pool became."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from karpy.sim.world import World
 from karpy.testing.sweeping import Act, Story
 from tests.scenarios.survival import MINUTE, app, claims, karpy, machines, of_capacity, pool, running, scale, world_of
 
-__all__ = ["MANY", "ONE", "one"]
+__all__ = ["MANY", "ONE", "REPLACED", "one"]
 
 
 def gently(name: str) -> dict[str, Any]:
@@ -64,6 +65,28 @@ def none(world: World) -> None:
         scale(world, deployment["metadata"]["name"], 0)
 
 
+def shrink(world: World) -> None:
+    """Each machine is too large for what is left on it."""
+    scale(world, "apart", 0)
+
+
+def let_drift(world: World) -> None:
+    world.api.patch(kinds.NODE_POOL, "pool", {"spec": {"template": {"metadata": {"labels": {"generation": "2"}}}}})
+
+
+def all_new(pods: int, most_machines: int) -> Callable[[World], Iterator[str]]:
+    """Besides, no machine is left of those that have drifted."""
+    usual = expecting(pods=pods, most_machines=most_machines)
+
+    def wrong(world: World) -> Iterator[str]:
+        yield from usual(world)
+        for claim in world.api.list(kinds.NODE_CLAIM).items:
+            if claim["metadata"]["labels"].get("generation") != "2":
+                yield f"{claim['metadata']['name']} has drifted, and stays"
+
+    return wrong
+
+
 def _one(faults: Faults, program: Program = karpy) -> World:
     return world_of(program, app(replicas=2), gently("web"), faults=str(faults))
 
@@ -78,6 +101,13 @@ def _many(faults: Faults) -> World:
     )
     pods = (app("apart", 10, "500m", **apart("apart")), app("web", 4), gently("web"))
     return world_of(karpy, *pools, *pods, weather=weather, faults=str(faults))
+
+
+def _replaced(faults: Faults) -> World:
+    """Machines of one pool. For some minutes there are no others to be had."""
+    weather = Weather(shortages=(Shortage(from_s=4 * MINUTE, until_s=9 * MINUTE),))
+    pods = (app("apart", 3, "3", **apart("apart")), gently("web"))
+    return world_of(karpy, pool(template=of_capacity("on-demand")), *pods, weather=weather, faults=str(faults))
 
 
 def one(program: Program) -> Story:
@@ -101,5 +131,22 @@ MANY = Story(
         Act("they come up", nothing, 8 * MINUTE, expecting(pods=14, most_machines=12)),
         Act("most go", fewer, 8 * MINUTE, expecting(pods=7, most_machines=5)),
         Act("nobody needs them", none, 12 * MINUTE, expecting(pods=0, most_machines=0)),
+    ),
+)
+REPLACED = Story(
+    "machines that are replaced",
+    _replaced,
+    (
+        Act("they come up", nothing, 3 * MINUTE, expecting(pods=3, most_machines=3)),
+        Act(
+            "others come to them",
+            lambda world: world.apply([app("web", 3, "500m")]),
+            MINUTE,
+            expecting(pods=6, most_machines=3),
+        ),
+        Act("smaller ones would do, and are not to be had", shrink, 4 * MINUTE, expecting(pods=3, most_machines=3)),
+        Act("they are to be had", nothing, 8 * MINUTE, expecting(pods=3, most_machines=1)),
+        Act("the pool has changed", let_drift, 8 * MINUTE, all_new(pods=3, most_machines=1)),
+        Act("nobody needs them", none, 8 * MINUTE, expecting(pods=0, most_machines=0)),
     ),
 )

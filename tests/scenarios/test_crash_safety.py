@@ -8,12 +8,13 @@ import pytest
 
 from karpy.sim.faults import Fault
 from karpy.testing.sweeping import FAILURES, KILLS, Point, Story, points, sweep
-from tests.scenarios.lives import MANY, ONE, one
+from tests.scenarios.lives import MANY, ONE, REPLACED, one
 from tests.scenarios.test_r_ownership import own_only
 
 PARTS = 12
 KILLED, FAILED = 3, 12
-"""`make soak` tries every call of the longer story; here it is one in so many."""
+REPLACED_KILLED, REPLACED_FAILED = 16, 48
+"""`make soak` tries every call of the longer stories; here it is one in so many."""
 
 Note = Callable[[str, object], None]
 
@@ -27,7 +28,9 @@ def share_of(story: Story, part: int, faults: tuple[Fault, ...], every: int = 1)
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(
-    ("story", "every"), [(ONE, 1), (MANY, KILLED)], ids=lambda value: getattr(value, "name", value)
+    ("story", "every"),
+    [(ONE, 1), (MANY, KILLED), (REPLACED, REPLACED_KILLED)],
+    ids=lambda value: getattr(value, "name", value),
 )
 def test_dying_before_or_after_any_call_harms_nothing(
     story: Story, every: int, part: int, record_property: Note
@@ -39,7 +42,9 @@ def test_dying_before_or_after_any_call_harms_nothing(
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(
-    ("story", "every"), [(ONE, 1), (MANY, FAILED)], ids=lambda value: getattr(value, "name", value)
+    ("story", "every"),
+    [(ONE, 1), (MANY, FAILED), (REPLACED, REPLACED_FAILED)],
+    ids=lambda value: getattr(value, "name", value),
 )
 def test_any_call_failing_once_harms_nothing(story: Story, every: int, part: int, record_property: Note) -> None:
     tried = share_of(story, part, FAILURES, every)

@@ -54,13 +54,13 @@ class Cluster:
     def running(self) -> int:
         return sum(1 for pod in self.items(kinds.POD) if pod["status"].get("phase") == "Running")
 
-    def drifted(self) -> list[str | None]:
-        """Why each claim has drifted, if it has."""
-        found = [
-            {each["type"]: each["reason"] for each in claim["status"]["conditions"]}
+    def drifted(self) -> dict[str, str | None]:
+        """Why each claim has drifted, if it has, by name."""
+        found = {
+            claim["metadata"]["name"]: {each["type"]: each["reason"] for each in claim["status"]["conditions"]}
             for claim in self.items(kinds.NODE_CLAIM)
-        ]
-        return [reasons.get("Drifted") for reasons in found]
+        }
+        return {name: reasons.get("Drifted") for name, reasons in found.items()}
 
     def label(self, key: str) -> set[str]:
         return {node["metadata"]["labels"].get(key, "") for node in self.items(kinds.NODE)}
@@ -203,14 +203,21 @@ def test_a_pod_that_fits_nothing_is_told_what_stands_in_its_way(shared: Path) ->
         ("aks", kinds.NODE_POOL, {"template": {"metadata": {"labels": {"team": "a"}}}}),
     ],
 )
-def test_machines_of_every_generation_drift_when_their_template_changes_and_not_before(
+def test_machines_of_every_generation_drift_when_their_template_changes_and_not_before_and_are_replaced(
     name: str, kind: Kind, changed: Mapping[str, Any]
 ) -> None:
     cluster = Cluster(scenario(name))
     cluster.scale(5)
     cluster.world.run(2 * 3600)
-    assert set(cluster.drifted()) == {None}
+    before = cluster.drifted()
+    assert set(before.values()) == {None}
     (pool,) = cluster.items(kind)
     cluster.world.api.patch(kind, pool["metadata"]["name"], {"spec": changed})
     cluster.world.run(1)
-    assert set(cluster.drifted()) == {"NodePoolDrifted"}
+    assert {cluster.drifted()[name] for name in before} == {"NodePoolDrifted"}
+    cluster.world.run(1800)
+    after = cluster.drifted()
+    assert not before.keys() & after.keys()
+    assert set(after.values()) == {None}
+    assert cluster.label("team") == {"a"}
+    assert cluster.running == 5

@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,6 +16,7 @@ from karpy.clock import parse_time
 from karpy.controllers.base import Request, Result, Source
 from karpy.kube.leader import LeaderElector
 from karpy.objects import kinds
+from karpy.objects.watchevent import WatchEvent
 from karpy.operator import Operator
 from karpy.sim.processes import process as processes
 from karpy.sim.processes.process import Surroundings
@@ -154,14 +155,22 @@ def zone(request: pytest.FixtureRequest) -> Iterator[str]:
     time.tzset()
 
 
-def closed_pool() -> dict[str, Any]:
-    disruption = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "30s", "budgets": CLOSED}
+def closed_pool(budgets: Sequence[dict[str, Any]] = CLOSED) -> dict[str, Any]:
+    disruption = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "30s", "budgets": budgets}
     return pool(disruption=disruption)
 
 
-def over_night(program: Any, faults: str = "") -> World:
+def over_night(
+    program: Any,
+    faults: str = "",
+    *,
+    of: dict[str, Any] | None = None,
+    start: float = EVENING_BEFORE_THE_CHANGE,
+    hears: Callable[[WatchEvent], None] = lambda event: None,
+) -> World:
     """Every half hour, through the night in which clocks change, a node becomes empty and another is needed."""
-    world = world_of(program, closed_pool(), app(replicas=2, cpu="3"), faults=faults, start=EVENING_BEFORE_THE_CHANGE)
+    world = world_of(program, of or closed_pool(), app(replicas=2, cpu="3"), faults=faults, start=start)
+    world.subscribe(kinds.NODE_CLAIM, hears)
     for half_hour in range(32):
         world.run(30 * MINUTE)
         scale(world, "web", half_hour % 2)
@@ -172,6 +181,24 @@ def test_r42_budgets_hold_in_utc_wherever_the_process_runs(zone: str) -> None:
     world = over_night(karpy)
     assert zone
     assert world.check() == ()
+
+
+@pytest.mark.parametrize(("nights", "opens"), [(0, 6), (1, 5)], ids=["the night of the change", "the night after"])
+def test_r42_windows_keep_to_the_clocks_of_the_pools_own_zone(nights: int, opens: int) -> None:
+    """From one o'clock in New York on nothing goes for four hours: that is from six, UTC, and a day later from five."""
+    night = [{"nodes": "100%"}, {"nodes": "0", "schedule": "0 1 * * *", "duration": "4h"}]
+    closed = closed_pool(night)
+    closed["metadata"]["annotations"] = {"karpy.dev/budget-time-zone": "America/New_York"}
+    hours = set()
+
+    def hear(event: WatchEvent) -> None:
+        deleted = event.object["metadata"].get("deletionTimestamp")
+        if deleted:
+            hours.add(int(deleted[11:13]))
+
+    over_night(karpy, of=closed, start=EVENING_BEFORE_THE_CHANGE + nights * 24 * HOUR, hears=hear)
+    assert not hours & {opens, opens + 1, opens + 2, opens + 3}
+    assert {opens - 1, opens + 4} <= hours
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -185,7 +185,6 @@ def stays(sizes: Sequence[int]) -> bool:
 def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Caches that are bounded fill up within a day."""
     monkeypatch.setattr("karpy.objects.sharing._MOST", 16)
-    monkeypatch.setattr("karpy.kube.recorder._REMEMBERED", 16)
 
 
 @pytest.mark.usefixtures("small_caches")

@@ -4,7 +4,7 @@
 - No node and no machine is left behind: what was launched was terminated.
 - The same seed tells the same story, to the last byte.
 
-And two lives of machines, each told again for every call in it that may be the last, or fail.
+And three lives of machines, each told again for every call in it that may be the last, or fail.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from karpy.scenarios.catalogue import load_scenario, scenario_names
 from karpy.scenarios.rehearsal import Rehearsal
 from karpy.scenarios.script import REPLICAS
 from karpy.testing.sweeping import FAILURES, KILLS, points, sweep
-from tests.scenarios.lives import MANY, ONE
+from tests.scenarios.lives import MANY, ONE, REPLACED
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def scenarios(seeds: int) -> int:
 def points_of_failure() -> int:
     """How much was wrong in lives that are disturbed once, at each call that can be disturbed."""
     wrong = 0
-    for story in (ONE, MANY):
+    for story in (ONE, MANY, REPLACED):
         world, _ = story.play()
         for what, faults in (("kill points", KILLS), ("failing calls", FAILURES)):
             tried = list(points(world, faults))

@@ -55,8 +55,8 @@ def test_crds_are_the_cores_and_the_clouds(capsys: Captured) -> None:
         (("demo", "--feature-gates", "Overlays=true"), "--feature-gates: found 'Overlays' (accepted: CapacityBuffer, "),
         (("demo", "--scheduler-config", "no-such"), "--scheduler-config: no-such cannot be read: No such file"),
         (
-            ("cluster", "--feature-gates", "SpotToSpotConsolidation=true"),
-            "--feature-gates: SpotToSpotConsolidation: found 'true', and karpy does",
+            ("cluster", "--feature-gates", "SpotToSpotConsolidation=yes"),
+            "--feature-gates: SpotToSpotConsolidation: found 'yes' (accepted: true or false)",
         ),
         (("demo", "--cloud", "aws"), "launching on EC2 is not in this version yet"),
         (("demo", "--cloud", "azure"), "launching on Azure is not in this version yet"),

@@ -183,15 +183,6 @@ def test_the_same_question_has_the_same_answer_to_the_byte(shared: Path) -> None
     assert told("1") == told("2")
 
 
-def test_disruption_tells_the_next_command_and_each_nodes_price_or_obstacle(capsys: Captured, shared: Path) -> None:
-    path = shared / "data/vectors/disruption/small.jsonl"
-    found = answers(capsys, "--from", path, "--all", "--only", "disruption")
-    for line, told in zip(read(shared, "disruption/small.jsonl"), found, strict=True):
-        assert told.keys() == {"name", "action", "command", "nodes"}
-        assert told["nodes"].keys() <= line["expect"]["nodes"].keys()
-        assert bool(told["action"]) == bool(told["command"])
-
-
 # Scenario files
 
 
@@ -352,11 +343,6 @@ def test_one_half_can_be_asked_for(capsys: Captured, folder: Path, only: str, th
     shown = capsys.readouterr().out
     assert there in shown
     assert missing not in shown
-
-
-def test_help_says_what_disruption_does_not_do_yet(capsys: Captured) -> None:
-    assert run(["plan", "--help"]) == 0
-    assert "not there yet" in " ".join(capsys.readouterr().out.split())
 
 
 # Bad input

@@ -197,6 +197,12 @@ def pool(name: str = "default", *, labels: Mapping[str, str] | None = None, **te
     }
 
 
+def held(found: Json) -> Json:
+    """The pool with a budget that lets none of its nodes go, whatever they become."""
+    found["spec"]["disruption"]["budgets"] = [{"nodes": "0"}]
+    return found
+
+
 def apps(name: str, replicas: int, cpu: str = "1", **spec: Any) -> Json:
     """A Deployment of pods of that size."""
     return deployment(name, replicas, template=template(name, cpu, **spec))

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from karpy.clock import format_time
 from karpy.cloud.instancetype import Offering
-from karpy.disruption.candidates import Candidate, NotCandidate, candidates, eviction_cost, is_consolidatable
-from karpy.objects.pod import Pod
+from karpy.disruption.candidates import Candidate, candidates, freed_at, is_consolidatable
+from karpy.disruption.verdicts import NotCandidate, Verdict
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
 from karpy.testing import (
@@ -22,20 +23,22 @@ from karpy.testing import (
     make_pod,
 )
 
+HOUR = 3600.0
 DO_NOT = {"karpenter.sh/do-not-disrupt": "true"}
 BEARS_ALL = {"tolerations": [{"operator": "Exists"}]}
 DELETED = {"deletionTimestamp": "2026-01-05T09:00:00Z"}
 
 
-def verdicts(snapshot: Snapshot, now: float = START) -> tuple[list[Candidate], list[NotCandidate]]:
+def verdicts(snapshot: Snapshot, now: float = START) -> tuple[list[Candidate], dict[str, Verdict]]:
     found, refused = candidates(snapshot, make_catalog(snapshot), now=now)
-    return list(found), list(refused)
+    held = {each.view.name: each.hold for each in found if each.hold is not None}
+    return [each for each in found if each.hold is None], {**refused, **held}
 
 
 def reason(*objects: dict[str, Any]) -> str:
     """Why the only machine is no candidate; empty when it is one."""
     _found, refused = verdicts(Snapshot.from_objects([make_nodepool(), *objects]))
-    return refused[0].reason if refused else ""
+    return str(next(iter(refused.values()))) if refused else ""
 
 
 def budget(**spec: Any) -> dict[str, Any]:
@@ -60,24 +63,24 @@ def test_a_machine_that_is_up_is_a_candidate() -> None:
 
 @pytest.mark.core("CORE-526")
 def test_nodes_of_others_are_not_asked_about() -> None:
-    assert verdicts(Snapshot.from_objects([make_nodepool(), make_node("n")])) == ([], [])
+    assert verdicts(Snapshot.from_objects([make_nodepool(), make_node("n")])) == ([], {})
 
 
 @pytest.mark.core("CORE-527", "CORE-528", "CORE-526", "CORE-522", "CORE-517", "CORE-523", "CORE-524")
 @pytest.mark.parametrize(
     ("objects", "text"),
     [
-        ([make_claim("m")], "Node isn't initialized"),
+        ([make_claim("m")], "Nodeclaim does not have an associated node"),
         (make_machine("m", reached=("Launched", "Registered")), "Node isn't initialized"),
         (make_machine("m", metadata=DELETED), "Node is deleting or marked for deletion"),
-        (make_machine("m", pool="gone"), "NodePool not found (NodePool=gone)"),
+        (make_machine("m", pool="gone"), "Nodepool not found (NodePool=gone)"),
         (annotated(DO_NOT), 'Disruption is blocked through the "karpenter.sh/do-not-disrupt" annotation'),
         (annotated({"karpenter.sh/do-not-consolidate": "true"}), "Disruption is blocked through"),
         ([*make_machine("m"), make_pod("p", node="m", annotations=DO_NOT)], "(Pod=default/p)"),
         ([*make_machine("m"), make_pod("p", node="m", annotations=DO_NOT, owner="DaemonSet")], "(Pod=default/p)"),
         (
             [*make_machine("m"), make_pod("p", node="m", labels={"app": "web"}), budget()],
-            "(PodDisruptionBudget=default/b)",
+            "(PodDisruptionBudget=[default/b])",
         ),
         (
             [
@@ -86,7 +89,7 @@ def test_nodes_of_others_are_not_asked_about() -> None:
                 budget(allowed=1),
                 budget(allowed=1, name="c"),
             ],
-            "Pdb prevents pod evictions",
+            "Eviction does not support multiple PDBs (PodDisruptionBudget(s)=[default/b default/c])",
         ),
     ],
 )
@@ -100,7 +103,7 @@ def test_a_budget_about_daemon_pods_blocks_too() -> None:
     assert "Pdb prevents pod evictions" in reason(*make_machine("m"), daemon, budget())
 
 
-@pytest.mark.core("CORE-521", "CORE-525")
+@pytest.mark.core("CORE-521", "CORE-525", "CORE-561")
 @pytest.mark.parametrize(
     "objects",
     [
@@ -118,13 +121,56 @@ def test_what_does_not_concern_it_does_not_block(objects: list[dict[str, Any]]) 
     assert reason(*objects) == ""
 
 
+def protected(duration: str, started: float = START, name: str = "p", node: str = "m") -> dict[str, Any]:
+    notes, status = {"karpenter.sh/do-not-disrupt": duration}, {"startTime": format_time(started)}
+    return make_pod(name, node=node, annotations=notes, status=status)
+
+
+@pytest.mark.core("CORE-572", "CORE-615")
+@pytest.mark.parametrize(
+    ("pods", "blocking"),
+    [
+        ([protected("1h", START - HOUR + 1)], "p"),
+        ([protected("1h", START - HOUR)], ""),
+        ([protected("1h30m", START - HOUR)], "p"),
+        ([protected("an hour")], ""),
+        ([protected("-1h")], ""),
+        ([protected("0s")], ""),
+        ([protected("1m", START - HOUR, "short"), protected("2h", START - HOUR, "long")], "long"),
+        ([protected("1m", START - HOUR, "short"), protected("true", START - HOUR, "always")], "always"),
+        ([make_pod("p", node="m", annotations={"karpenter.sh/do-not-disrupt": "1h"})], "p"),  # it has not started yet
+    ],
+)
+def test_a_pod_may_say_how_long_it_wants_to_run_undisturbed(pods: list[dict[str, Any]], blocking: str) -> None:
+    text = f'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/{blocking})' if blocking else ""
+    assert reason(*make_machine("m"), *pods) == text
+
+
+def test_when_the_passing_of_time_alone_lets_a_node_be_looked_at() -> None:
+    machines = [part for name in ("a", "b", "c", "d") for part in make_machine(name)]
+    pods = [
+        protected("10m", name="a1", node="a"),
+        protected("30m", name="a2", node="a"),  # no sooner than the longest of a node
+        protected("20m", name="b1", node="b"),
+        protected("5m", name="c1", node="c"),
+        protected("true", name="c2", node="c"),
+    ]
+    state = ClusterState.of([make_nodepool(), *machines, *pods])
+    state.nominate("d", (), until=START + 20)
+    snapshot, times, now = state.snapshot(), [], START
+    while now < math.inf:
+        now = freed_at(snapshot, now)
+        times.append(now - START)
+    assert times == [20, 1200, 1800, math.inf]
+
+
 @pytest.mark.core("CORE-527")
 def test_a_node_that_pods_are_on_their_way_to_is_left_alone_for_a_while() -> None:
     state = ClusterState.of([make_nodepool(), *make_machine("m")])
     state.nominate("m", (), until=START + 20)
     snapshot = state.snapshot()
-    assert verdicts(snapshot, START)[1] == [NotCandidate("m", "Node is nominated for a pending pod")]
-    assert verdicts(snapshot, START + 20)[1] == []
+    assert verdicts(snapshot, START)[1] == {"m": NotCandidate("Node is nominated for a pending pod")}
+    assert verdicts(snapshot, START + 20)[1] == {}
 
 
 # What a node costs, and what it costs to disrupt it
@@ -145,27 +191,6 @@ def test_a_node_costs_what_its_offering_does_though_that_be_sold_out(label: dict
     types = [make_instance_type("t", offerings=offerings)]
     (found,), _refused = candidates(snapshot, make_catalog(snapshot, types), now=START)
     assert found.price == price
-
-
-@pytest.mark.core("CORE-514", "CORE-515", "CORE-516")
-@pytest.mark.parametrize(
-    ("annotation", "priority", "cost"),
-    [
-        (None, None, 1.0),
-        ("134217728", None, 2.0),
-        ("-134217728", None, 0.0),
-        (None, 33554432, 2.0),
-        ("2147483647", 2_000_000_000, 10.0),
-        ("-2147483647", -2_000_000_000, -10.0),
-        ("high", None, 1.0),
-    ],
-)
-def test_deletion_cost_and_priority_move_what_an_eviction_costs(
-    annotation: str | None, priority: int | None, cost: float
-) -> None:
-    annotations = {} if annotation is None else {"controller.kubernetes.io/pod-deletion-cost": annotation}
-    pod = Pod.from_dict(make_pod(annotations=annotations, spec={} if priority is None else {"priority": priority}))
-    assert eviction_cost(pod) == pytest.approx(cost, abs=1e-6)
 
 
 def test_only_pods_that_would_move_count() -> None:

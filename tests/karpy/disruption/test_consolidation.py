@@ -7,8 +7,7 @@ import pytest
 
 from karpy import labels
 from karpy.cloud.instancetype import InstanceType, Offering
-from karpy.disruption.command import Command, Decision, Reason
-from karpy.disruption.engine import next_command
+from karpy.disruption.command import Command, Decision, Method, Move, Reason
 from karpy.resources import Resources
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
@@ -17,27 +16,16 @@ from karpy.testing import (
     make_catalog,
     make_condition,
     make_instance_type,
-    make_machine,
     make_node,
     make_nodepool,
     make_pod,
     selector,
 )
+from tests.karpy.disruption.deciding import commands_by, flat, machine, next_command, pod
 
 READY = [make_condition("Consolidatable")]
 ON_DEMAND_ONLY = [selector(labels.CAPACITY_TYPE, "In", "on-demand")]
 FREE = {"budgets": [{"nodes": "100%"}]}
-
-
-def machine(name: str, instance_type: str, cpu: int, **arguments: Any) -> list[dict[str, Any]]:
-    arguments.setdefault("conditions", READY)
-    room = {"cpu": str(cpu), "memory": f"{4 * cpu}Gi", "pods": "110"}
-    known = {labels.ARCH: "amd64", labels.OS: "linux"}
-    return list(make_machine(name, instance_type=instance_type, room=room, labels=known, **arguments))
-
-
-def pod(name: str, node: str, cpu: str = "1", **arguments: Any) -> dict[str, Any]:
-    return make_pod(name, node=node, requests={"cpu": cpu}, **arguments)
 
 
 def decide(
@@ -47,10 +35,16 @@ def decide(
     requirements: Sequence[dict[str, Any]] = (),
     settings: Settings | None = None,
 ) -> Command | None:
-    flat = [part for obj in objects for part in ([obj] if isinstance(obj, dict) else obj)]
     pool = make_nodepool(disruption=disruption or FREE, requirements=requirements)
-    snapshot = Snapshot.from_objects([pool, *flat])
+    snapshot = Snapshot.from_objects([pool, *flat(objects)])
     return next_command(snapshot, make_catalog(snapshot, types), now=START, settings=settings)
+
+
+def alone(*objects: Sequence[dict[str, Any]] | dict[str, Any]) -> Command:
+    """What is found if nodes are looked at one by one."""
+    snapshot = Snapshot.from_objects([make_nodepool(disruption=FREE), *flat(objects)])
+    (found,) = commands_by(Method.SINGLE_NODE, snapshot, make_catalog(snapshot), now=START)
+    return found
 
 
 # Deletion
@@ -89,6 +83,36 @@ def test_a_node_that_may_yet_fail_to_come_up_is_no_place_to_move_to() -> None:
     assert decide(machine("a", "a1", 1, capacity_type="spot"), young, pod("p", "a")) is None
 
 
+@pytest.mark.core("CORE-576")
+def test_of_two_nodes_with_room_pods_go_to_the_one_that_is_up() -> None:
+    young = machine("b", "c4", 4, reached=("Launched", "Registered"))
+    up = machine("c", "c4", 4, conditions=())
+    found = decide(machine("a", "a1", 1, capacity_type="spot"), young, up, pod("p", "a"), pod("q", "c"))
+    assert found is not None
+    assert found.moves == (Move("default/p", "c"),)
+
+
+@pytest.mark.core("CORE-573")
+def test_pods_that_nobody_will_bring_back_are_moved_like_others() -> None:
+    orphan = make_pod("p", node="a", requests={"cpu": "1"}, owner="")
+    found = decide(machine("a", "c4", 4), machine("b", "c4", 4, conditions=()), orphan, pod("q", "b"))
+    assert found is not None
+    assert (found.decision, found.nodes) == (Decision.DELETE, ("a",))
+
+
+@pytest.mark.core("CORE-595")
+@pytest.mark.parametrize(("respected", "gone"), [(True, ()), (False, ("a",))])
+def test_preferences_hold_a_node_only_if_they_count(respected: bool, gone: tuple[str, ...]) -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": labels.HOSTNAME}
+    apart = {
+        "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]}
+    }
+    web = {"labels": {"app": "web"}, "spec": {"affinity": apart}}
+    nodes = [machine("a", "a1", 1, capacity_type="spot"), machine("b", "c4", 4, conditions=())]
+    found = decide(*nodes, pod("p", "a", **web), pod("q", "b", **web), settings=Settings(respect_preferences=respected))
+    assert (() if found is None else found.nodes) == gone
+
+
 @pytest.mark.core("CORE-577", "CORE-578")
 def test_pods_that_wait_anyway_do_not_hold_a_node() -> None:
     stuck = make_pod("stuck", requests={"cpu": "500"})
@@ -102,13 +126,9 @@ def test_pods_that_wait_anyway_do_not_hold_a_node() -> None:
 def test_the_node_that_saves_the_most_for_the_least_trouble_goes_first() -> None:
     roomy = make_node("roomy", room={"cpu": "64", "memory": "256Gi", "pods": "110"})
     dear, cheap = machine("dear", "c8", 8), machine("cheap", "c4", 4)
-    found = decide(roomy, cheap, dear, pod("p", "dear"), pod("q", "cheap"))
-    assert found is not None
-    assert found.nodes == ("dear",)
+    assert alone(roomy, cheap, dear, pod("p", "dear"), pod("q", "cheap")).nodes == ("dear",)
     crowded = [pod(f"c{number}", "dear", cpu="100m") for number in range(9)]
-    found = decide(roomy, cheap, dear, *crowded, pod("q", "cheap"))
-    assert found is not None
-    assert found.nodes == ("cheap",)
+    assert alone(roomy, cheap, dear, *crowded, pod("q", "cheap")).nodes == ("cheap",)
 
 
 # Replacement
@@ -173,8 +193,16 @@ def test_a_node_is_not_replaced_by_several() -> None:
     assert decide(machine("a", "c16", 16), *split, requirements=ON_DEMAND_ONLY) is None
 
 
-def test_a_replacement_is_made_for_the_pods_that_move_not_for_those_that_wait() -> None:
+def test_a_machine_for_a_pod_that_waits_counts_as_it_might_have_had_room_on_the_node() -> None:
     waits = make_pod("waits", requests={"cpu": "16"})
+    assert decide(machine("a", "c16", 16), pod("p", "a"), waits, requirements=ON_DEMAND_ONLY) is None
+    found = decide(machine("a", "c16", 16), pod("p", "a"), requirements=ON_DEMAND_ONLY)
+    assert found is not None
+
+
+@pytest.mark.core("CORE-577")
+def test_a_pod_that_waits_for_ever_holds_up_nobody() -> None:
+    waits = make_pod("waits", requests={"cpu": "1600"})
     found = decide(machine("a", "c16", 16), pod("p", "a"), waits, requirements=ON_DEMAND_ONLY)
     assert found is not None
     assert found.replacements[0].pods == ("default/p",)

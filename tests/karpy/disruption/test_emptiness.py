@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from karpy.disruption.candidates import candidates
 from karpy.disruption.command import Command, Decision, Reason
 from karpy.disruption.emptiness import empty_nodes
+from karpy.disruption.scene import Scene
 from karpy.state.snapshot import Snapshot
 from karpy.testing import START, make_catalog, make_condition, make_machine, make_nodepool, make_pod
 
@@ -21,8 +21,7 @@ def machine(name: str, **arguments: Any) -> tuple[dict[str, Any], dict[str, Any]
 def command(*objects: Any, disruption: dict[str, Any] | None = None, spec: Any = None) -> Command | None:
     flat = [part for obj in objects for part in (obj if isinstance(obj, tuple) else (obj,))]
     snapshot = Snapshot.from_objects([make_nodepool(disruption=disruption or FREE, spec=spec), *flat])
-    found, _refused = candidates(snapshot, make_catalog(snapshot), now=START)
-    return empty_nodes(snapshot, found)
+    return next(iter(empty_nodes(Scene(snapshot, make_catalog(snapshot), now=START))), None)
 
 
 @pytest.mark.core("CORE-588", "CORE-601", "CORE-605")
@@ -54,6 +53,14 @@ def test_when_not_all_may_go_the_dearest_do() -> None:
 def test_pods_that_cost_nothing_to_lose_do_not_hold_a_node(cost: str, empty: bool) -> None:
     pod = make_pod(node="a", annotations={"controller.kubernetes.io/pod-deletion-cost": cost})
     assert (command(machine("a"), pod) is not None) is empty
+
+
+@pytest.mark.core("CORE-603")
+@pytest.mark.parametrize(("wish", "gone"), [("true", False), ("false", True)])
+def test_an_empty_node_that_must_not_be_disturbed_stays(wish: str, gone: bool) -> None:
+    claim, node = machine("a")
+    node["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": wish}
+    assert (command(claim, node) is not None) is gone
 
 
 @pytest.mark.core("CORE-598", "CORE-602")

@@ -6,7 +6,6 @@ import pytest
 
 from karpy import labels
 from karpy.disruption.command import Command, Decision, Reason
-from karpy.disruption.engine import next_command, still_valid
 from karpy.state.cluster import ClusterState
 from karpy.testing import (
     START,
@@ -18,6 +17,7 @@ from karpy.testing import (
     make_pod,
     selector,
 )
+from tests.karpy.disruption.deciding import next_command, still_valid
 
 READY = [make_condition("Consolidatable")]
 ON_DEMAND_ONLY = [selector(labels.CAPACITY_TYPE, "In", "on-demand")]

@@ -9,7 +9,6 @@ import pytest
 from karpy import labels
 from karpy.disruption.candidates import candidates
 from karpy.disruption.command import Command, Decision, Reason
-from karpy.disruption.engine import next_command, still_valid
 from karpy.disruption.headroom import NO_HEADROOM, standing_headroom
 from karpy.state.snapshot import Snapshot
 from karpy.testing import (
@@ -23,6 +22,7 @@ from karpy.testing import (
     make_pod_template,
     selector,
 )
+from tests.karpy.disruption.deciding import next_command, still_valid
 
 READY = [make_condition("Consolidatable")]
 FREE = {"budgets": [{"nodes": "100%"}]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,8 +10,11 @@ from hypothesis import strategies as st
 
 from karpy import labels
 from karpy.disruption.candidates import candidates
+from karpy.disruption.command import Command, Method
 from karpy.disruption.consolidation import consolidate
+from karpy.disruption.scene import Scene
 from karpy.disruption.screen import Screen
+from karpy.scheduling.whatif import WhatIfs
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
 from karpy.testing import START, make_catalog, make_condition, make_machine, make_nodepool, make_pod, selector
@@ -36,7 +40,7 @@ def screened(*objects: dict[str, Any], types: tuple[str, ...] = ()) -> dict[str,
 
 def verdicts(snapshot: Snapshot) -> dict[str, bool]:
     catalog = make_catalog(snapshot)
-    screen = Screen(snapshot, catalog)
+    screen = Screen(WhatIfs(snapshot, catalog))
     found, _ = candidates(snapshot, catalog, now=START)
     return {candidate.view.name: screen.passes(candidate) for candidate in found}
 
@@ -98,10 +102,29 @@ def test_it_never_turns_away_whom_a_simulation_would_let_go(
         objects.append(make_pod(f"p{number}", node=node, requests={"cpu": cpu}, **_terms(terms)))
     snapshot = Snapshot.from_objects([make_nodepool(), *objects])
     catalog = make_catalog(snapshot)
-    screen = Screen(snapshot, catalog)
-    for candidate in candidates(snapshot, catalog, now=START)[0]:
-        if consolidate(snapshot, catalog, candidate) is not None:
+    screen = Screen(WhatIfs(snapshot, catalog))
+    scene = Scene(snapshot, catalog, now=START)
+    found = candidates(snapshot, catalog, now=START)[0]
+    for candidate in found:
+        if isinstance(consolidate(scene, (candidate,), Method.SINGLE_NODE), Command):
             assert screen.passes(candidate), candidate.view.name
+    for pair in itertools.combinations(found, 2):
+        if isinstance(consolidate(scene, pair, Method.MULTI_NODE), Command):
+            assert screen.may_go_together(pair), [candidate.view.name for candidate in pair]
+
+
+def test_several_nodes_may_go_together_if_others_and_one_cheaper_machine_hold_what_they_hold() -> None:
+    nodes = [
+        part for name, kind in (("a", "c2"), ("b", "c2"), ("c", "c2"), ("d", "c1")) for part in machine(name, kind)
+    ]
+    pods = [pod(f"p-{name}", name, "1500m") for name in "abc"]
+    only = make_nodepool(requirements=[selector(labels.INSTANCE_TYPE, "In", *SIZES)])
+    snapshot = Snapshot.from_objects([only, *nodes, *pods])
+    catalog = make_catalog(snapshot)
+    screen = Screen(WhatIfs(snapshot, catalog))
+    found = {candidate.view.name: candidate for candidate in candidates(snapshot, catalog, now=START)[0]}
+    asked = {names: screen.may_go_together([found[name] for name in names]) for names in ("d", "ab", "abc", "abcd")}
+    assert asked == {"d": True, "ab": True, "abc": True, "abcd": False}
 
 
 def _terms(name: str) -> dict[str, Any]:

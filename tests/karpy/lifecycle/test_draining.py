@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from karpy.clock import format_time
-from karpy.lifecycle.draining import Drain, drain
+from karpy.lifecycle.draining import Drain, drain, keeps_its_turn
 from karpy.objects.pod import Pod
 from karpy.testing import START, make_pod
 
@@ -198,3 +198,12 @@ def test_a_pod_that_is_stuck_is_named() -> None:
     assert found.is_done
     assert [each.metadata.name for each in found.stuck] == ["gone"]
     assert drain([pod("going", deleted_s_ago=10)], now=START).next_at == START + 51
+
+
+@pytest.mark.core("CORE-691")
+def test_it_is_the_turn_of_ordinary_pods_until_none_has_to_leave() -> None:
+    daemon, critical = pod("daemon", owner="DaemonSet"), pod("critical", spec=CRITICAL)
+    assert keeps_its_turn([daemon, pod("ordinary"), critical], START)
+    assert keeps_its_turn([daemon, pod("ending", deleted_s_ago=5)], START)
+    assert not keeps_its_turn([daemon, critical, pod("stuck", deleted_s_ago=61)], START)
+    assert not keeps_its_turn([], START)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from karpy.errors import InvalidObject
-from karpy.objects.nodepool import Budget, NodeClassRef, NodePool
+from karpy.objects.budget import Budget
+from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.requirements import Requirement
 from karpy.resources import Resources
 from karpy.taints import Taint

@@ -11,7 +11,7 @@ from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.labels import CORE_LABELS, LabelSpec
 from karpy.objects.nodepool import NodePool, WireRequirement
-from karpy.objects.poolrules import pool_problems, requirement_problems
+from karpy.objects.poolrules import budget_problems, pool_problems, requirement_problems
 from karpy.objects.provisioner import provisioner_to_pool
 from karpy.testing import make_nodepool, selector
 from tests.vectors import WELL_KNOWN, read
@@ -217,3 +217,23 @@ def _told_place(text: str) -> str:
     found = re.search(r"in (labels|taints|startupTaints|requirements)\b|for (label)\[", text)
     assert found, text
     return found[1] or "labels"
+
+
+def test_a_pool_with_budgets_that_cannot_be_read_is_a_good_pool_otherwise() -> None:
+    window = {"schedule": "0 9 * * 8", "duration": "8h"}
+    budgets = [{"nodes": "1"}, {"nodes": "1.5", **window}]
+    pool = NodePool.from_dict(make_nodepool("p", disruption={"budgets": budgets}))
+    assert pool_problems(pool, LABELS) == ()
+    found = budget_problems(pool)
+    assert all(error.object_name == "NodePool/p" and error.accepted for error in found)
+    assert [f"{error.path}: {error.problem}" for error in found] == [
+        "spec.disruption.budgets[1].nodes: found '1.5'",
+        "spec.disruption.budgets[1].schedule: the schedule '0 9 * * 8' has no such day of week as '8'",
+    ]
+
+
+def test_a_time_zone_that_nobody_knows_is_told() -> None:
+    raw = make_nodepool("p")
+    raw["metadata"]["annotations"] = {"karpy.dev/budget-time-zone": "Europe/Bärlin"}
+    (error,) = pool_problems(NodePool.from_dict(raw), LABELS)
+    assert error.path == "metadata.annotations[karpy.dev/budget-time-zone]"

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from karpy.errors import InvalidObject
+from karpy.objects.budget import Budget
 from karpy.objects.kinds import PROVISIONER
-from karpy.objects.nodepool import Budget, NodeClassRef
+from karpy.objects.nodepool import NodeClassRef
 from karpy.objects.provisioner import provisioner_to_pool
 from karpy.resources import Resources
 

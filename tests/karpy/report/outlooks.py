@@ -54,6 +54,18 @@ def idle() -> tuple[Any, ...]:
     )
 
 
+def spare() -> tuple[Any, ...]:
+    """Two machines with pods that fit on one of them; only one may go."""
+    disruption = {"budgets": [{"nodes": "100%"}], "consolidateAfter": "0s"}
+    return (
+        make_nodepool(disruption=disruption),
+        make_machine("loose", instance_type="c4", conditions=[make_condition("Consolidatable")]),
+        make_machine("tight", instance_type="c4"),
+        *(make_pod(name, node="loose", requests={"cpu": "1"}) for name in ("a", "b")),
+        make_pod("c", node="tight", requests={"cpu": "1"}),
+    )
+
+
 def with_buffers(*pods: Any) -> tuple[Any, ...]:
     """Room is kept for two pods of one core, and wished for a pod that is too large for any machine."""
     return (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from karpy.disruption.command import Command, Reason
+from karpy.disruption.command import Command, Method
 from karpy.objects.kinds import POD
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.report.happening import Happening, What
@@ -82,7 +82,7 @@ def test_a_refusal_is_told_once(story: Story) -> None:
 
 
 def test_disruption_is_told_with_its_reason(story: Story) -> None:
-    command = Command(reason=Reason.EMPTY, claims=("c1",), nodes=("n1",), savings=0.5)
+    command = Command(method=Method.EMPTINESS, claims=("c1",), nodes=("n1",), savings=0.5)
     story.journal.decide(story.clock.now(), command)
     story.journal.flush()
     (happening,) = story.told

@@ -47,10 +47,19 @@ def test_everything_that_has_to_be_done_is_there() -> None:
     )
 
 
-def test_disruption_is_a_sentence_and_a_table() -> None:
+def test_disruption_is_a_list_and_a_table() -> None:
     lines = outlook_markdown(outlook(*idle(), provisioning=False)).splitlines()
-    assert lines[2] == "**Delete free: 1 empty node(s) cost \\$0.2000/h for nothing**"
-    assert lines[4:6] == ["| node that stays | because |", "| --- | --- |"]
+    assert lines[2:6] == [
+        "**Disrupt 1 node of 2 next, by emptiness**",
+        "",
+        "- Delete free: 1 empty node(s) cost \\$0.2000/h for nothing",
+        "  - saves \\$0.2000/h, about \\$146.00 a month; no pod moves",
+    ]
+    assert lines[7:10] == [
+        "| nodes that stay | because |",
+        "| --- | --- |",
+        '| held | Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/keep) |',
+    ]
 
 
 def test_names_cannot_break_the_layout() -> None:

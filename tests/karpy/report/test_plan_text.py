@@ -5,7 +5,7 @@ import pytest
 from karpy.report.plan_text import outlook_text
 from karpy.report.plan_words import dollars
 from karpy.testing.builders import make_nodepool, make_pod
-from tests.karpy.report.outlooks import busy, idle, outlook, with_buffers
+from tests.karpy.report.outlooks import busy, idle, outlook, spare, with_buffers
 
 
 def test_everything_that_has_to_be_done_is_there() -> None:
@@ -58,12 +58,28 @@ def test_of_many_pods_the_first_are_named() -> None:
     assert "0.9 cpu for p0, p1, p2, p3, p4, p5 and 3 more\n" in outlook_text(outlook(make_nodepool(), *pods), 100)
 
 
-def test_what_is_disrupted_stands_with_its_reason() -> None:
+def test_what_is_disrupted_stands_with_its_reason_and_what_stays_too() -> None:
     text = outlook_text(outlook(*idle(), provisioning=False), 100)
     assert text == (
-        "Delete free: 1 empty node(s) cost $0.2000/h for nothing\n"
-        '  held stays: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/keep)\n'
+        "Disrupt 1 node of 2 next, by emptiness\n"
+        "\n"
+        "  Delete free: 1 empty node(s) cost $0.2000/h for nothing\n"
+        "     saves $0.2000/h, about $146.00 a month; no pod moves\n"
+        "\n"
+        "What stays, and why\n"
+        "\n"
+        '  held: Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/keep)\n'
+        "\n"
+        "What budgets allow now\n"
+        "\n"
+        '  2 of 2 nodes of pool "default" may go: budget nodes=100%\n'
     )
+
+
+def test_where_pods_go_is_told() -> None:
+    text = outlook_text(outlook(*spare(), provisioning=False), 100)
+    assert "Delete loose: " in text
+    assert "     saves $0.2000/h, about $146.00 a month; 2 pods move\n     to node tight: a, b\n" in text
 
 
 def test_nothing_to_do_is_said() -> None:

@@ -9,7 +9,7 @@ from karpy.objects.manifest import Manifests, read_manifests
 from karpy.scenarios.as_applied import as_applied
 from karpy.scenarios.catalogue import load_scenario
 from karpy.scenarios.offline import offline_clouds, situation_in
-from karpy.scenarios.situation import Situation, snapshot_of
+from karpy.scenarios.situation import Situation, state_of
 from karpy.testing.builders import make_nodepool, make_pod
 
 EXAMPLE = Path(__file__).parents[3] / "examples/01-solve.yaml"
@@ -18,7 +18,7 @@ CLOUDS = offline_clouds()
 
 def situation(objects: Any, *, assume: bool = True) -> Situation:
     read = Manifests(tuple(objects), places=tuple(f"[{index}]" for index, _ in enumerate(objects)))
-    snapshot = snapshot_of(read, CLOUDS.kinds, prepare=as_applied)
+    snapshot = state_of(read, CLOUDS.kinds, prepare=as_applied).snapshot()
     return situation_in(snapshot, CLOUDS, name="", now=0.0, assume_classes=assume)
 
 

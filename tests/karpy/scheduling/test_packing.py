@@ -8,6 +8,7 @@ import pytest
 from karpy import labels
 from karpy.errors import InvalidObject
 from karpy.scheduling.batch import Batch
+from karpy.scheduling.ground import Ground
 from karpy.scheduling.packing import Packing
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.policy import Policy
@@ -134,7 +135,8 @@ def settled_on(*objects: dict[str, Any], leads: bool) -> dict[str, str | None]:
     snapshot = Snapshot.from_objects(objects)
     catalog = make_catalog(snapshot)
     policy = Policy(packing=Packing.KARPENTER, one_by_one=True, leads=leads)
-    run = Run(snapshot, catalog, Batch.read(snapshot, catalog, snapshot.to_place, policy), policy)
+    batch = Batch.read(snapshot, catalog, snapshot.to_place, policy)
+    run = Run(Ground(snapshot, catalog, policy, snapshot.to_place), batch, policy)
     run.place_all()
     launches = run.to_plan(600).launches
     return {pod: launch.requirements.labels().get(labels.ARCH) for launch in launches for pod in launch.pods}

@@ -10,6 +10,7 @@ import pytest
 
 from karpy import labels
 from karpy.scheduling.batch import Batch
+from karpy.scheduling.ground import Ground
 from karpy.scheduling.playing import Played, play, play_in_turn
 from karpy.scheduling.policy import Policy
 from karpy.scheduling.run import Run
@@ -39,7 +40,8 @@ def played(*objects: Json, in_turn: bool = False) -> Played:
     catalog, policy = make_catalog(snapshot), Policy(respect_preferences=False)
     queue = [obj["metadata"]["name"] for obj in objects if obj["kind"] == "Pod"]
     in_order = sorted(snapshot.pending, key=lambda pod: queue.index(pod.metadata.name))
-    run = Run(snapshot, catalog, Batch.read(snapshot, catalog, snapshot.pending, policy), policy)
+    batch = Batch.read(snapshot, catalog, snapshot.pending, policy)
+    run = Run(Ground(snapshot, catalog, policy, snapshot.pending), batch, policy)
     return (play_in_turn if in_turn else play)(run, snapshot.nodes, in_order)
 
 

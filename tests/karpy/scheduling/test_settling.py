@@ -11,6 +11,7 @@ import pytest
 from karpy import labels
 from karpy.scheduling.batch import Batch
 from karpy.scheduling.configured import plan_as_set, solve_as_set
+from karpy.scheduling.ground import Ground
 from karpy.scheduling.plan import Plan
 from karpy.scheduling.policy import Policy
 from karpy.scheduling.run import Run
@@ -162,4 +163,5 @@ def test_what_is_played_does_not_disturb_what_was_planned() -> None:
     catalog = make_catalog(snapshot)
     plan_as_set(FORESEEING, snapshot, catalog)
     batch = Batch.read(snapshot, catalog, snapshot.pending, Policy())
-    assert all(not node.pods for node in Run(snapshot, catalog, batch, Policy()).nodes)
+    ground = Ground(snapshot, catalog, Policy(), snapshot.pending)
+    assert all(not node.pods for node in Run(ground, batch, Policy()).nodes)

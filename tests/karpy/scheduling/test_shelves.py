@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+
+import pytest
 
 from karpy.labels import CORE_LABELS
 from karpy.objects.pod import Pod
 from karpy.scheduling.classes import PodClass, classify, read_pods
 from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.lots import Lot
-from karpy.scheduling.shelves import Row
+from karpy.scheduling.shelves import Fitting, Row, Shelved, Sifted
 from karpy.state.snapshot import Snapshot, Storage
 from karpy.testing import make_node, make_pod
+
+RowOf = Callable[[list[ExistingNode]], Row]
 
 
 def nodes(*cpus: int) -> list[ExistingNode]:
@@ -24,22 +29,33 @@ def pod_class(cpu: int) -> PodClass:
     return found
 
 
-def first(row: Row, asked: PodClass) -> int:
+def shelved(held: list[ExistingNode]) -> Row:
+    return Shelved(held, range(len(held)))
+
+
+def sifted(held: list[ExistingNode]) -> Row:
+    return Sifted(Fitting([node.own() for node in held]), range(len(held))).over(held)
+
+
+KINDS = pytest.mark.parametrize("row_of", [shelved, sifted])
+
+
+def first(held: list[ExistingNode], members: range, asked: PodClass) -> int:
     """The same by looking at every node."""
-    fitting = (
-        place for place, node in enumerate(row.nodes) if all(node.free.get(name, 0) >= n for name, n in asked.amounts)
-    )
-    return next(fitting, len(row.nodes))
+    fitting = (place for place in members if all(held[place].free.get(name, 0) >= n for name, n in asked.amounts))
+    return next(fitting, len(held))
 
 
-def test_the_first_node_with_room_is_found_from_wherever_the_search_begins() -> None:
-    row = Row(nodes(*([100] * 40), 500, *([100] * 40), 500, 100))
+@KINDS
+def test_the_first_node_with_room_is_found_from_wherever_the_search_begins(row_of: RowOf) -> None:
+    row = row_of(nodes(*([100] * 40), 500, *([100] * 40), 500, 100))
     amounts = (("cpu", 300),)
     assert [row.first_with_room(start, amounts) for start in (0, 40, 41, 81, 82)] == [40, 40, 81, 81, 83]
 
 
-def test_all_resources_must_be_there_on_one_node() -> None:
-    row = Row(nodes(100, 9_900))
+@KINDS
+def test_all_resources_must_be_there_on_one_node(row_of: RowOf) -> None:
+    row = row_of(nodes(100, 9_900))
     assert row.first_with_room(0, (("cpu", 9_000), ("memory", 9_000))) == 2
     assert row.first_with_room(0, (("cpu", 1), ("gpu", 1))) == 2
 
@@ -47,15 +63,19 @@ def test_all_resources_must_be_there_on_one_node() -> None:
 def test_filling_nodes_is_noticed() -> None:
     dice = random.Random(0)
     held = nodes(*(dice.randrange(100, 4_000, 100) for _ in range(100)))
-    row, part = Row(held), Row(held[20:90])  # rows may share nodes
+    fitting = Fitting([node.own() for node in held])
+    everything, some = range(100), range(20, 90, 2)  # rows may share nodes
+    rows: list[Row] = [Shelved(held, everything), Shelved(held, some)]
+    rows += [Sifted(fitting, everything).over(held), Sifted(fitting, some).over(held)]
     for _ in range(400):
         asked = pod_class(dice.randrange(100, 4_000, 100))
-        for each in (row, part):
-            place = each.first_with_room(0, asked.amounts)
-            assert place == first(each, asked)
-            if place < len(each.nodes):
-                assert each.nodes[place].add(Lot(asked, asked.pods)) == 1
+        for row, members in zip(rows, (everything, some) * 2, strict=True):
+            place = row.first_with_room(0, asked.amounts)
+            assert place == first(held, members, asked)
+            if place < len(held):
+                assert held[place].add(Lot(asked, asked.pods)) == 1
 
 
-def test_a_row_may_be_empty() -> None:
-    assert Row([]).first_with_room(0, ()) == 0
+@KINDS
+def test_a_row_may_be_empty(row_of: RowOf) -> None:
+    assert row_of([]).first_with_room(0, (("cpu", 1),)) == 0

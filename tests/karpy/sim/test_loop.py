@@ -11,6 +11,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.sim.apiserver import ApiServer
 from karpy.sim.clock import DEFAULT_START, VirtualClock
+from karpy.sim.generic import NODE_CLASS, GenericModel
 from karpy.sim.loop import Loop
 
 
@@ -242,3 +243,50 @@ def test_events_are_the_same_object_for_everyone() -> None:
     it.config("a")
     it.loop.run_ready()
     assert seen[0] is seen[1]
+
+
+def test_only_watches_that_have_something_to_say_are_asked() -> None:
+    clock = VirtualClock()
+    api = ApiServer(clock)
+    loop = Loop(api, clock, news=api.store)
+    controller = Recording(clock, lambda _: DONE, CONFIGS)
+    loop.add(controller)
+    loop.subscribe(kinds.NODE, lambda _: None)
+    loop.run_ready()
+    asked = spied_watches(loop)
+    loop.run_ready()
+    assert asked == []
+    api.create(kinds.CONFIG_MAP, {"metadata": {"name": "a"}}, "default")
+    loop.run_ready()
+    assert asked == [kinds.CONFIG_MAP]
+    assert [request.name for _, request in controller.calls] == ["a"]
+
+
+def spied_watches(loop: Loop) -> list[Kind]:
+    """The kinds whose watches are asked from now on."""
+    asked: list[Kind] = []
+    for feed in loop._feeds.values():
+        reflector = feed.reflector
+
+        def poll(real: Callable[[], int] = reflector.poll, kind: Kind = reflector.kind) -> int:
+            asked.append(kind)
+            return real()
+
+        reflector.poll = poll  # type: ignore[method-assign]
+    return asked
+
+
+def test_a_kind_that_ceases_to_be_served_is_news() -> None:
+    clock = VirtualClock()
+    api = ApiServer(clock)
+    for crd in GenericModel().crds():
+        api.install_crd(crd)
+    api.create(NODE_CLASS, {"metadata": {"name": "x"}, "spec": {}})
+    loop = Loop(api, clock, news=api.store)
+    told: list[EventType] = []
+    loop.subscribe(NODE_CLASS, lambda event: told.append(event.type))
+    loop.run_ready()
+    api.delete(kinds.CRD, f"{NODE_CLASS.plural}.{NODE_CLASS.group}")
+    loop.run(DEFAULT_START + 60)
+    assert told == [EventType.ADDED, EventType.DELETED]
+    assert not loop.objects(NODE_CLASS)

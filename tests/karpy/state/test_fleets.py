@@ -212,6 +212,37 @@ def test_a_claim_counts_from_its_creation_and_not_when_it_was_refused() -> None:
     assert sets(state) == (["m"], [], ["going"])
 
 
+@pytest.mark.core("CORE-511", "CORE-513")
+def test_budgets_are_told_how_many_machines_count_and_how_many_are_disrupted() -> None:
+    claim, node = make_machine("a")
+    state = ClusterState.of(
+        [claim, node, *make_machine("b"), make_claim("young", reached=("Launched",)), make_node("n")]
+    )
+
+    def counts() -> tuple[int, int]:
+        fleet = state.snapshot().fleet("default")
+        again = state.snapshot().without([]).fleet("default")
+        assert (again.counted, again.disrupted) == (fleet.counted, fleet.disrupted)
+        return fleet.counted, fleet.disrupted
+
+    assert counts() == (2, 0)
+    ready = node["status"]["conditions"][0]
+    told(state, {**node, "status": {**node["status"], "conditions": [{**ready, "status": "False"}]}})
+    assert counts() == (2, 1)
+    state.mark_for_deletion(["a", "b"])
+    assert counts() == (2, 2)
+    state.unmark_for_deletion(["a", "b"])
+    told(state, node, deleting(claim))
+    assert counts() == (2, 1)
+    terminating = [*claim["status"]["conditions"], make_condition("InstanceTerminating")]
+    told(state, deleting({**claim, "status": {**claim["status"], "conditions": terminating}}))
+    assert counts() == (1, 0)
+    gone(state, node, claim)
+    assert counts() == (1, 0)
+    told(state, *make_machine("young"))
+    assert counts() == (2, 0)
+
+
 def test_pools_that_did_not_change_are_the_same_objects_again() -> None:
     state = ClusterState.of([*make_machine("a", pool="a"), *make_machine("b", pool="b")])
     before = state.snapshot()

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.scenarios.lifecycle.comparing import unlisted
-from tests.scenarios.lifecycle.differences import DELIBERATE, NEXT, NOT_COMPARABLE
+from tests.scenarios.lifecycle.differences import LISTED
 from tests.scenarios.lifecycle.order import lives, orders
 from tests.scenarios.lifecycle.recording import Recording
 from tests.scenarios.lifecycle.scripts import SCRIPTS, compare
@@ -20,11 +20,10 @@ _SHARED = Path(__file__).parents[4] / "shared"
 def main(arguments: list[str]) -> None:
     recordings = {name: Recording.read(_SHARED, name) for name in SCRIPTS}
     known = orders(life for recording in recordings.values() for life in lives(recording.tape))
-    listed = (*DELIBERATE, *NOT_COMPARABLE, *NEXT)
     for name in [each for each in arguments if each != "--all"] or SCRIPTS:
         found = compare(recordings[name], SCRIPTS[name], known)
-        shown = found if "--all" in arguments else unlisted(name, found, listed)
-        print(f"{name}: {len(found)} differences, {len(unlisted(name, found, listed))} of them not listed")
+        shown = found if "--all" in arguments else unlisted(name, found, LISTED)
+        print(f"{name}: {len(found)} differences, {len(unlisted(name, found, LISTED))} of them not listed")
         for difference in shown:
             print(f"  {difference}")
 

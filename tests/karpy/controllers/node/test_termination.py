@@ -89,6 +89,47 @@ def test_ordinary_pods_leave_before_critical_ones() -> None:
     assert name not in stage.names(kinds.NODE_CLAIM)
 
 
+def looks(stage: Stage, name: str) -> list[float]:
+    """When the drain of this node is looked at, from now on."""
+    times: list[float] = []
+
+    def reconcile(real: Any, request: Any) -> Any:
+        if request.name == name:
+            times.append(stage.clock.now())
+        return real(request)
+
+    drains = next(each for each in stage.operator.controllers if each.name == "node.termination")
+    intercept(drains, "reconcile", reconcile)
+    return times
+
+
+def test_the_end_of_an_evicted_pod_is_expected_while_others_like_it_stay() -> None:
+    stage = Leaving()
+    name = stage.grown(apps("ends", 5, "500m"), wishing("stays", 1, annotations=STOPS_LATE, **{GRACE: 8}))
+    node = stage.nodes[0]["metadata"]["name"]
+    stage.api.delete(kinds.NODE_CLAIM, name)
+    stage.run(0.1)
+    times = looks(stage, node)
+    stage.until(lambda: len([pod for pod in pods(stage.world) if pod["spec"].get("nodeName") == node]) == 1)
+    assert times == []
+    stage.until_gone(name)
+    assert times
+
+
+def test_the_end_of_the_last_ordinary_pod_is_the_turn_of_critical_ones() -> None:
+    stage = Stage()
+    critical = apps("critical", 1, "500m", priorityClassName="system-cluster-critical")
+    name = stage.grown(critical, apps("plain", 3, "500m"))
+    ended: list[float] = []
+    stage.world.subscribe(
+        kinds.POD, lambda event: ended.append(stage.clock.now()) if event.type.value == "DELETED" else None
+    )
+    evicted = evictions(stage)
+    stage.api.delete(kinds.NODE_CLAIM, name)
+    stage.until(lambda: "critical" in evicted)
+    assert ended[2:] == [stage.clock.now()]
+
+
 def test_a_draining_node_is_tainted_before_the_first_eviction() -> None:
     stage = Stage()
     name = stage.grown(apps("a", 2))

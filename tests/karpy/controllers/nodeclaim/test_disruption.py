@@ -35,13 +35,14 @@ SPECS = {
 
 
 def settled(after: str = "30s", **spec: Any) -> tuple[Stage, str]:
-    """A machine with pods on it, of a pool that consolidates after so long."""
+    """A machine with pods on it, of a pool that consolidates after so long, and keeps what drifted."""
     stage = Stage(aged(pool(**spec), after))
     return stage, stage.grown(apps("a", 2, "400m"))
 
 
 def aged(found: dict[str, Any], after: str) -> dict[str, Any]:
     found["spec"]["disruption"]["consolidateAfter"] = after
+    found["metadata"]["annotations"] = {"karpy.dev/drift-mode": "Report"}
     return found
 
 

@@ -12,7 +12,7 @@ from karpy.objects.kinds import Kind
 from karpy.objects.nodepool import NodePool
 from karpy.objects.templatehash import HASH_VERSION, template_hash
 from karpy.sim.generic import NODE_CLASS
-from tests.karpy.controllers.stage import Stage, apps, conditions, pool, refusal
+from tests.karpy.controllers.stage import Stage, apps, conditions, held, pool, refusal
 
 HASH, VERSION = labels.NODEPOOL_HASH, labels.NODEPOOL_HASH_VERSION
 NEW_TEMPLATE = {"spec": {"template": {"metadata": {"labels": {"team": "b"}}}}}
@@ -75,7 +75,7 @@ def test_an_upgrade_that_reckons_hashes_otherwise_drifts_nothing() -> None:
 
 @pytest.mark.core("CORE-710")
 def test_claims_of_the_present_version_are_left_as_they_are() -> None:
-    stage = Stage()
+    stage = Stage(held(pool()))
     name = stage.grown(apps("a", 1))
     annotate(stage, kinds.NODE_CLAIM, name, "1", HASH_VERSION)
     annotate(stage, kinds.NODE_POOL, "default", "2", "v2")
@@ -85,7 +85,7 @@ def test_claims_of_the_present_version_are_left_as_they_are() -> None:
 
 @pytest.mark.core("CORE-710")
 def test_a_claim_that_had_drifted_keeps_its_hash() -> None:
-    stage = Stage()
+    stage = Stage(held(pool()))
     name = stage.grown(apps("a", 1))
     stage.api.patch(kinds.NODE_POOL, "default", NEW_TEMPLATE)
     stage.run(1)

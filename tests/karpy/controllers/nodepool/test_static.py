@@ -201,6 +201,22 @@ def test_empty_nodes_go_before_those_with_pods() -> None:
     assert stage.names(kinds.NODE) == [busy]
 
 
+@pytest.mark.core("CORE-718")
+def test_of_nodes_with_as_much_on_them_the_one_goes_that_has_less_of_its_life_before_it() -> None:
+    stage = Stage(static(1, expireAfter="10h"), settings=STATIC)
+    stage.run(20)
+    (old,) = stage.names(kinds.NODE)
+    stage.run(3600)
+    change(stage, replicas=2)
+    stage.run(20)
+    stage.world.apply([workload(kinds.DAEMON_SET, "agent"), apps("a", 2, cpu="600m")])
+    stage.run(20)
+    assert stage.running("a") == len(stage.nodes) == 2
+    change(stage, replicas=1)
+    stage.run(60)
+    assert old not in stage.names(kinds.NODE)
+
+
 @pytest.mark.core("CORE-717")
 def test_a_deletion_that_is_refused_is_tried_again_and_no_other_machine_goes_instead() -> None:
     stage = Stage(static(3), settings=STATIC)

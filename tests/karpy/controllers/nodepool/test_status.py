@@ -11,7 +11,7 @@ from karpy.errors import Throttled
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.sim.generic import NODE_CLASS
-from tests.karpy.controllers.stage import Json, Stage, apps, conditions, intercept, pool
+from tests.karpy.controllers.stage import Json, Stage, apps, conditions, held, intercept, pool
 from tests.karpy.sim.manifests import bare_pod
 
 
@@ -162,7 +162,7 @@ def condition_list(stage: Stage) -> list[Json]:
     "changed", [{"weight": 7}, {"limits": {"cpu": "99"}}, {"template": {"metadata": {"labels": {"a": "b"}}}}]
 )
 def test_a_pool_that_is_changed_stays_ready_and_what_stays_the_same_is_not_written_anew(changed: Json) -> None:
-    stage = Stage()
+    stage = Stage(held(pool()))
     stage.grown(apps("a", 1))
     before = {each["type"]: each for each in condition_list(stage)}
     stage.run(100)

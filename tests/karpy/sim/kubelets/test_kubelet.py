@@ -256,6 +256,18 @@ def test_a_pod_that_is_active_for_too_long_fails() -> None:
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
 
 
+def test_room_that_pods_give_back_is_there_for_those_that_name_the_node() -> None:
+    world = world_with_nodes(1)
+    for name in ("first", "second", "third"):
+        if name == "third":
+            world.api.delete(kinds.POD, "first", "default")
+            world.run(60)
+        world.apply([bare_pod(name, cpu="3", nodeName="node-1")])
+        world.run(10)
+    told = {pod["metadata"]["name"]: pod["status"]["phase"] for pod in pods(world)}
+    assert told == {"second": "Failed", "third": "Running"}
+
+
 def test_a_pod_that_names_a_node_where_it_does_not_fit_is_rejected() -> None:
     world = world_with_nodes(1)
     world.apply([bare_pod("first", cpu="3", nodeName="node-1")])

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from karpy.controllers.base import Request, Result
 from karpy.errors import KubeError
 from karpy.objects import kinds
+from karpy.sim.workloads.objects import write_status
 from karpy.sim.world import World
 from tests.karpy.sim.manifests import (
     bare_pod,
@@ -117,3 +119,35 @@ def test_its_condition_says_whether_anything_may_go() -> None:
         "False",
         "InsufficientPods",
     )
+
+
+def test_what_it_has_written_itself_does_not_wake_it() -> None:
+    world = world_with_nodes(2)
+    world.apply([deployment(replicas=2), budget(minAvailable=1)])
+    world.run(20)
+    budgets = next(actor for actor in world.actors if actor.name == "disruption-controller")
+    looked: list[str] = []
+    real = budgets.reconcile
+
+    def reconcile(request: Request) -> Result:
+        looked.append(request.name)
+        return real(request)
+
+    budgets.reconcile = reconcile  # type: ignore[method-assign]
+    world.api.patch(kinds.POD_DISRUPTION_BUDGET, "keep", {"spec": {"minAvailable": 2}}, "default")
+    world.run(5)
+    assert numbers(world) == (2, 2, 2, 0)
+    assert looked == ["keep"]
+
+
+def test_an_eviction_that_was_granted_meanwhile_is_not_overwritten() -> None:
+    world = world_with_nodes(2)
+    world.apply([deployment(replicas=3), budget(minAvailable=1)])
+    world.run(20)
+    found = world.api.get(kinds.POD_DISRUPTION_BUDGET, "keep", "default")
+    first = pods(world)[0]["metadata"]["name"]
+    world.api.evict(first, "default")
+    with pytest.raises(KubeError) as refused:
+        write_status(world.api, kinds.POD_DISRUPTION_BUDGET, found, {"disruptionsAllowed": 9}, is_tied=True)
+    assert refused.value.conflict
+    assert numbers(world)[3] == 1

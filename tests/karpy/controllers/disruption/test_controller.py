@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from karpy.controllers import disruption
+from karpy.controllers.disruption import controller
 from karpy.disruption.command import Command
-from karpy.disruption.engine import next_command
+from karpy.disruption.engine import look
 from karpy.errors import InsufficientCapacity
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -155,9 +155,9 @@ def test_a_search_that_found_nothing_is_repeated_when_something_happened_or_afte
 
     def search(*given: Any, **more: Any) -> Command | None:
         searched.append(stage.clock.now())
-        return next_command(*given, **more)
+        return look(*given, **more)
 
-    monkeypatch.setattr(disruption, "next_command", search)
+    monkeypatch.setattr(controller, "look", search)
     stage.run(1200)
     assert 3 <= len(searched) <= 4
     assert all(later - former >= 300 for former, later in pairwise(searched))
