@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from karpy.objects.kinds import Kind
+from karpy_aws.objects.checks import VOLUME_TYPES
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.ec2nodeclass import FAMILIES as CLASS_FAMILIES
-from karpy_aws.objects.nodeclass import VOLUME_TYPES
 from karpy_aws.objects.nodetemplate import AWS_NODE_TEMPLATE
 from karpy_aws.objects.nodetemplate import FAMILIES as TEMPLATE_FAMILIES
 

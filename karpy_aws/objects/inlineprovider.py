@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
+import attrs
 import msgspec
 
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.meta import ObjectMeta, Wire, decode
+from karpy.objects.nodepool import at
+from karpy_aws.objects.kubelet import Kubelet
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.objects.nodetemplate import NodeTemplateSpec, build, check_block
 
@@ -28,6 +31,7 @@ _ACCEPTED: Final = sorted(
 
 class _Spec(Wire, frozen=True):
     provider: dict[str, Any] | None = None
+    kubelet_configuration: dict[str, Any] | None = None
 
 
 class _Provisioner(Wire, frozen=True):
@@ -58,7 +62,11 @@ def read_inline_provider(data: Mapping[str, Any]) -> NodeClass:
             "it is not set", path=f"{_PATH}.instanceProfile", accepted="the name of an instance profile"
         )
     check_block(spec, _PATH)
-    return build(wire.metadata, PROVISIONER, spec)
+    kubelet = wire.spec.kubelet_configuration
+    read = build(wire.metadata, PROVISIONER, spec)
+    if kubelet is None:
+        return read
+    return attrs.evolve(read, kubelet=at("spec.kubeletConfiguration", Kubelet.from_dict, kubelet))
 
 
 def _check_field(field: str) -> None:

@@ -8,17 +8,10 @@ from typing import Any, Final
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import ObjectMeta, Wire, decode
-from karpy_aws.objects.nodeclass import (
-    BlockDevice,
-    MetadataOptions,
-    NodeClass,
-    Selector,
-    check_block_devices,
-    check_metadata_options,
-    filled_map,
-    matches,
-    one_of,
-)
+from karpy.objects.nodepool import at
+from karpy_aws.objects.checks import check_block_devices, check_metadata_options, filled_map, matches, one_of
+from karpy_aws.objects.nodeclass import BlockDeviceMapping, MetadataOptions, NodeClass, SelectorTerm
+from karpy_aws.objects.status import NodeClassStatusFields
 
 __all__ = ["AWS_NODE_TEMPLATE", "read_node_template"]
 
@@ -41,7 +34,7 @@ class NodeTemplateSpec(Wire, frozen=True):
     instance_profile: str | None = None
     launch_template: str | None = None
     metadata_options: MetadataOptions | None = None
-    block_device_mappings: tuple[BlockDevice, ...] | None = None
+    block_device_mappings: tuple[BlockDeviceMapping, ...] | None = None
     user_data: str | None = None
     tags: dict[str, str] | None = None
     context: str | None = None
@@ -51,6 +44,7 @@ class NodeTemplateSpec(Wire, frozen=True):
 class _NodeTemplate(Wire, frozen=True):
     metadata: ObjectMeta
     spec: NodeTemplateSpec = NodeTemplateSpec()
+    status: dict[str, Any] | None = None
 
 
 def read_node_template(data: Mapping[str, Any]) -> NodeClass:
@@ -61,27 +55,30 @@ def read_node_template(data: Mapping[str, Any]) -> NodeClass:
     """
     wire = decode(data, _NodeTemplate)
     _check(wire.spec)
-    return build(wire.metadata, AWS_NODE_TEMPLATE, wire.spec)
+    return build(wire.metadata, AWS_NODE_TEMPLATE, wire.spec, wire.status)
 
 
-def build(metadata: ObjectMeta, origin: Kind, spec: NodeTemplateSpec) -> NodeClass:
+def build(
+    metadata: ObjectMeta, origin: Kind, spec: NodeTemplateSpec, status: Mapping[str, Any] | None = None
+) -> NodeClass:
     """The internal model of a checked block."""
     return NodeClass(
         name=metadata.name,
         origin=origin,
         metadata=metadata,
+        subnet_selector_terms=_terms(spec.subnet_selector, splits_values=True),
+        security_group_selector_terms=_terms(spec.security_group_selector, splits_values=True),
+        ami_selector_terms=_terms(spec.ami_selector),
         ami_family=spec.ami_family or "AL2",
-        images=_selectors(spec.ami_selector),
-        subnets=_selectors(spec.subnet_selector, splits_values=True),
-        security_groups=_selectors(spec.security_group_selector, splits_values=True),
-        instance_profile=spec.instance_profile or "",
+        user_data=spec.user_data,
+        instance_profile=spec.instance_profile,
         launch_template=spec.launch_template or "",
-        user_data=spec.user_data or "",
-        tags=spec.tags or {},
-        block_devices=spec.block_device_mappings or (),
+        tags=spec.tags,
+        block_device_mappings=spec.block_device_mappings,
+        detailed_monitoring=spec.detailed_monitoring,
         metadata_options=spec.metadata_options,
-        detailed_monitoring=bool(spec.detailed_monitoring),
-        context=spec.context or "",
+        context=spec.context,
+        status=at("status", NodeClassStatusFields.from_dict, status or {}),
     )
 
 
@@ -140,14 +137,15 @@ def _check_selector(path: str, selector: Mapping[str, str] | None, id_pattern: s
             matches(f"{path}.{key}", identifier, id_pattern)
 
 
-def _selectors(selector: Mapping[str, str] | None, *, splits_values: bool = False) -> tuple[Selector, ...]:
-    """One selector, since all entries of the map must hold; image owners and names multiply it.
+def _terms(selector: Mapping[str, str] | None, *, splits_values: bool = False) -> tuple[SelectorTerm, ...]:
+    """One term, since all entries of the map must hold; ids, image names and owners multiply it.
 
-    A comma in a subnet's or security group's tag value separates alternatives; each becomes a selector.
+    A comma in a subnet's or security group's tag value separates alternatives; each becomes a term.
     """
     if not selector:
         return ()
-    ids = tuple(identifier for key in _ID_KEYS for identifier in _commas(selector.get(key, "")))
+    ids = [identifier for key in _ID_KEYS for identifier in _commas(selector.get(key, ""))]
+    names, owners = _commas(selector.get(_NAME_KEY, "")), _commas(selector.get(_OWNERS_KEY, ""))
     special = {*_ID_KEYS, _NAME_KEY, _OWNERS_KEY}
     tag_sets: list[dict[str, str]] = [{}]
     for key, value in selector.items():
@@ -155,10 +153,11 @@ def _selectors(selector: Mapping[str, str] | None, *, splits_values: bool = Fals
             choices = _commas(value) if splits_values else [value]
             tag_sets = [{**tags, key: choice} for tags in tag_sets for choice in choices]
     return tuple(
-        Selector(tags, ids, name, owner)
+        SelectorTerm(tags or None, identifier or None, name or None, owner or None)
         for tags in tag_sets
-        for name in _commas(selector.get(_NAME_KEY, "")) or [""]
-        for owner in _commas(selector.get(_OWNERS_KEY, "")) or [""]
+        for identifier in ids or [""]
+        for name in names or [""]
+        for owner in owners or [""]
     )
 
 
