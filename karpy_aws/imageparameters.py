@@ -10,6 +10,7 @@ import attrs
 from karpy import labels as core
 from karpy.requirements import Requirement, Requirements
 from karpy_aws import labels
+from karpy_aws.families import FAMILIES
 
 __all__ = ["ImageParameter", "UnsupportedAlias", "image_parameters"]
 
@@ -123,12 +124,9 @@ def _ubuntu(kubernetes: str, version: str) -> _Found:
         yield f"{base}/{arch}/hvm/ebs-gp2/ami-id", arch, (Requirements(),)
 
 
-_BUILDS: Final = {"2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100"}
-
-
 def _windows(year: str) -> Callable[[str, str], _Found]:
-    is_windows, is_build = Requirement.in_(core.OS, "windows"), Requirement.in_(core.WINDOWS_BUILD, _BUILDS[year])
-    suits = Requirements([is_windows, is_build])
+    build = FAMILIES[f"Windows{year}"].windows_build
+    suits = Requirements([Requirement.in_(core.OS, "windows"), Requirement.in_(core.WINDOWS_BUILD, build)])
 
     def paths(kubernetes: str, version: str) -> _Found:
         del version  # there is no other than the latest
@@ -143,6 +141,6 @@ _PATHS: Final[Mapping[str, Callable[[str, str], _Found]]] = {
     "AL2023": _al2023,
     "Bottlerocket": _bottlerocket,
     "Ubuntu": _ubuntu,
-    **{f"Windows{year}": _windows(year) for year in _BUILDS},
+    **{f"Windows{year}": _windows(year) for year in ("2019", "2022", "2025")},
 }
 _VERSIONED: Final = frozenset({"AL2", "AL2023", "Bottlerocket"})
