@@ -56,7 +56,7 @@ def parameters(node_class: NodeClass, kubernetes: str) -> tuple[ImageParameter, 
         return image_parameters(_ALIASES.get(family.lower(), family), kubernetes, version)
     if not terms:
         return image_parameters(node_class.ami_family, kubernetes)
-    return tuple(ImageParameter(term.ssm_parameter, is_users=True) for term in terms if _is_parameter(term))
+    return tuple(ImageParameter(path, is_users=True) for term in terms if (path := _parameter_of(term)))
 
 
 _ALIASES: Final = {
@@ -64,9 +64,9 @@ _ALIASES: Final = {
 }
 
 
-def _is_parameter(term: SelectorTerm) -> bool:
+def _parameter_of(term: SelectorTerm) -> str | None:
     """An id beside a parameter wins."""
-    return bool(term.ssm_parameter) and not term.id
+    return None if term.id else term.ssm_parameter
 
 
 def queries(node_class: NodeClass, found: Mapping[str, str]) -> tuple[dict[str, Any], ...]:

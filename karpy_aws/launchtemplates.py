@@ -14,6 +14,7 @@ from karpy.cloud.instancetype import InstanceType
 from karpy.errors import CreateFailed
 from karpy.objects.kinds import PROVISIONER
 from karpy_aws.bootstrap import encoded, user_data
+from karpy_aws.bootstrap.al2 import container_runtime
 from karpy_aws.images import image_version
 from karpy_aws.templatedata import TemplateSettings, tag_list, tags_of_machine_parts, template_data
 from karpy_aws.templategroups import KubeletOf, TemplateGroup, group_types
@@ -96,9 +97,16 @@ def _name(settings: TemplateSettings, content: Sequence[Any]) -> str:
 
 
 def _user_data(group: TemplateGroup, settings: TemplateSettings) -> str:
-    version = image_version(settings.node_class, group.image)
-    node = attrs.evolve(settings.bootstrap, kubelet=group.kubelet, image_version=version)
-    return user_data(settings.node_class.ami_family, node)
+    node_class = settings.node_class
+    asked = str(group.kubelet.get("containerRuntime") or "")
+    node = attrs.evolve(
+        settings.bootstrap,
+        origin=node_class.origin,
+        kubelet=group.kubelet,
+        container_runtime=container_runtime(node_class.origin, node_class.ami_family, asked, group.types),
+        image_version=image_version(node_class, group.image),
+    )
+    return user_data(node_class.ami_family, node)
 
 
 def _tags_of_template(settings: TemplateSettings) -> Mapping[str, str]:

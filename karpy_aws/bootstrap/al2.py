@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
+from karpy.cloud.instancetype import InstanceType
 from karpy.errors import InvalidObject
-from karpy.objects.kinds import PROVISIONER
+from karpy.objects.kinds import PROVISIONER, Kind
 from karpy_aws.bootstrap.kubeletflags import kubelet_flags
 from karpy_aws.bootstrap.mime import Part, is_archive, read_parts, shell_part, write_parts
 from karpy_aws.bootstrap.node import NodeBootstrap
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.nodetemplate import AWS_NODE_TEMPLATE
 
-__all__ = ["user_data"]
+__all__ = ["container_runtime", "user_data"]
 
+_CONTAINERD: Final = "containerd"
+_ACCELERATORS: Final = frozenset({"nvidia.com/gpu", "aws.amazon.com/neuron"})
 _HEAD: Final = """\
 #!/bin/bash -xe
 exec > >(tee /var/log/user-data.log|logger -t user-data -s 2>/dev/console) 2>&1
@@ -30,6 +34,19 @@ def user_data(node: NodeBootstrap) -> str:
     if node.origin == PROVISIONER:
         return script + "\n"
     return write_parts([*_users_parts(node), shell_part(script)])
+
+
+def container_runtime(origin: Kind, family: str, asked: str, types: Iterable[InstanceType]) -> str:
+    """What the script is to say of the container runtime: nothing, since EC2NodeClass.
+
+    An AWSNodeTemplate's machines use containerd unless the Provisioner ``asked`` for another; an inline provider's too, but for
+    those with accelerators, whose drivers once knew docker alone.
+    """
+    if origin == AWS_NODE_TEMPLATE:
+        return asked or (_CONTAINERD if family == "AL2" else "")
+    if origin == PROVISIONER:
+        return "" if any(_ACCELERATORS & instance_type.capacity.keys() for instance_type in types) else _CONTAINERD
+    return ""
 
 
 def _users_parts(node: NodeBootstrap) -> tuple[Part, ...]:
