@@ -76,19 +76,23 @@ def kubelet_config(
     kubelet: Kubelet | None,
     *,
     dns_ip: str = "",
+    pods: int | None = None,
     max_pods: int | None = None,
     kube_reserved: Mapping[str, str] | None = None,
     system_reserved: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The kubelet block as a machine gets it: what the user wrote, with the numbers that it comes to on that machine.
 
-    ``max_pods`` None (in older generations, where nobody said a number) leaves it to the image.
+    ``pods`` is how many there is room for: the kubelet's limit where the user names none (None, in older generations, leaves it
+    to the image). The others are what the user's expressions come to, where there are any.
     """
     config = dict(kubelet.raw) if kubelet else {}
     if not config.get("clusterDNS") and dns_ip:
         config["clusterDNS"] = [dns_ip]
-    if max_pods is not None:
-        config["maxPods"] = max_pods
+    said = kubelet.max_pods if kubelet and isinstance(kubelet.max_pods, int) else max_pods
+    config.pop("maxPods", None)
+    if said is not None or pods is not None:
+        config["maxPods"] = pods if said is None else said
     for name, resolved in (("kubeReserved", kube_reserved), ("systemReserved", system_reserved)):
         if resolved:
             config[name] = dict(resolved)

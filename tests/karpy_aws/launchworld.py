@@ -108,7 +108,7 @@ class Launch:
     @property
     def kubelet_of(self) -> KubeletOf:
         return lambda instance_type: kubelet_config(
-            self.node_class.kubelet, dns_ip=self.dns_ip, max_pods=pods_of(instance_type)
+            self.node_class.kubelet, dns_ip=self.dns_ip, pods=pods_of(instance_type)
         )
 
     @property
