@@ -102,6 +102,8 @@ def _user_data(group: TemplateGroup, settings: TemplateSettings) -> str:
     node = attrs.evolve(
         settings.bootstrap,
         origin=node_class.origin,
+        user_data=node_class.user_data or "",
+        instance_store_policy=node_class.instance_store_policy,
         kubelet=group.kubelet,
         container_runtime=container_runtime(node_class.origin, node_class.ami_family, asked, group.types),
         image_version=image_version(node_class, group.image),

@@ -52,7 +52,7 @@ _VOLUMES: Final[Mapping[str, tuple[BlockDeviceMapping, ...]]] = {
 
 @attrs.frozen(kw_only=True)
 class TemplateSettings:
-    """What all templates of one launch have in common. ``bootstrap`` is without what differs from type to type."""
+    """What all templates of one launch have in common. ``bootstrap`` is without what the class says, or the type of a machine."""
 
     node_class: NodeClass
     region: str

@@ -69,8 +69,6 @@ class Launch:
             service_cidr=options.get("clusterCIDR", "10.100.0.0/16"),
             labels=node_labels(self.claim.labels, capacity_type, custom_image=custom),
             taints=node_taints(self.claim.taints, self.claim.startup_taints),
-            instance_store_policy=node_class.instance_store_policy,
-            user_data=node_class.user_data or "",
         )
 
     def settings(self, capacity_type: str) -> TemplateSettings:

@@ -147,8 +147,6 @@ def golden(case: str) -> str:
             service_cidr="10.100.0.0/16",
             labels=node_labels({pool: "web"}, "spot", custom_image=node_class.ami_family == "Custom"),
             taints=node_taints([Taint("team", "web", "NoSchedule")], []),
-            instance_store_policy=node_class.instance_store_policy,
-            user_data=node_class.user_data or "",
         ),
         capacity_type="spot",
         tags={"kubernetes.io/cluster/shop": "owned", pool: "web", **(node_class.tags or {})},
