@@ -72,28 +72,15 @@ def node_taints(taints: Iterable[Taint], startup_taints: Iterable[Taint]) -> tup
     return merge_taints([*taints, *startup_taints], [UNREGISTERED])
 
 
-def kubelet_config(
-    kubelet: Kubelet | None,
-    *,
-    dns_ip: str = "",
-    pods: int | None = None,
-    max_pods: int | None = None,
-    kube_reserved: Mapping[str, str] | None = None,
-    system_reserved: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """The kubelet block as a machine gets it: what the user wrote, with the numbers that it comes to on that machine.
+def kubelet_config(kubelet: Kubelet | None, *, dns_ip: str = "", pods: int | None = None) -> dict[str, Any]:
+    """The kubelet block as a machine gets it: what the user wrote, expressions worked out, and what they left open filled in.
 
-    ``pods`` is how many there is room for: the kubelet's limit where the user names none (None, in older generations, leaves it
-    to the image). The others are what the user's expressions come to, where there are any.
+    ``kubelet`` is the block made concrete for the machine (`karpy_aws.kubeletvalues`). ``pods`` is how many there is room for:
+    the limit where the user names none; None, in older generations, leaves it to the image.
     """
     config = dict(kubelet.raw) if kubelet else {}
     if not config.get("clusterDNS") and dns_ip:
         config["clusterDNS"] = [dns_ip]
-    said = kubelet.max_pods if kubelet and isinstance(kubelet.max_pods, int) else max_pods
-    config.pop("maxPods", None)
-    if said is not None or pods is not None:
-        config["maxPods"] = pods if said is None else said
-    for name, resolved in (("kubeReserved", kube_reserved), ("systemReserved", system_reserved)):
-        if resolved:
-            config[name] = dict(resolved)
-    return config
+    if config.get("maxPods") is None and pods is not None:
+        config["maxPods"] = pods
+    return {name: value for name, value in config.items() if value not in ({}, None)}

@@ -17,18 +17,23 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy_aws import labels
 from karpy_aws.bootstrap import NodeBootstrap, kubelet_config, node_labels, node_taints
 from karpy_aws.bootstrap.mime import is_archive, read_parts
-from karpy_aws.objects import NodeClass, decode_ec2_node_class
+from karpy_aws.capacity import pod_limit
+from karpy_aws.descriptions import TypeDescription, read_description
+from karpy_aws.families import FAMILIES
+from karpy_aws.kubeletrules import is_expression
+from karpy_aws.kubeletvalues import ConcreteKubelet, TypeFacts, concrete_kubelet
+from karpy_aws.objects import Kubelet, NodeClass, decode_ec2_node_class
 from karpy_aws.overhead import KubeletNumbers
 from karpy_aws.placementgroups import placement_group_request, read_placement_group
 from karpy_aws.templatedata import TemplateSettings
 from karpy_aws.templategroups import KubeletOf
-from tests.karpy_aws.vectorworld import instance_types, setup
+from tests.karpy_aws.vectorworld import catalog, instance_types, setup
 
 HEAD = "# Karpenter Generated NodeConfig"
 """A NodeConfig of Karpenter's, rather than one of the user's."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Launch:
     """One vector's launch, up to its launch templates."""
 
@@ -94,28 +99,56 @@ class Launch:
         )
 
     def types(self) -> InstanceTypes:
-        return instance_types(self.shared, self.world, setup(self.node_class, self.numbers(), self.options))
+        return instance_types(self.shared, self.world, setup(self.node_class, self, self.options))
 
-    def numbers(self) -> KubeletNumbers:
-        kubelet = self.node_class.kubelet
-        if kubelet is None:
-            return KubeletNumbers()
-        fixed = kubelet.max_pods if isinstance(kubelet.max_pods, int) else None
-        return KubeletNumbers.of(max_pods=fixed, pods_per_core=kubelet.pods_per_core)
+    def numbers(self, description: TypeDescription, /) -> KubeletNumbers:
+        """As `karpy_aws.overhead.KubeletSource` has it."""
+        block = self.concrete(description).block
+        return KubeletNumbers.of(
+            max_pods=block.max_pods if isinstance(block.max_pods, int) else None, pods_per_core=block.pods_per_core
+        )
+
+    def concrete(self, description: TypeDescription) -> ConcreteKubelet:
+        network = description.network_info
+        card = network.card(network.default_network_card_index)
+        family = FAMILIES[self.node_class.ami_family]
+        facts = TypeFacts(
+            instance_type=description.instance_type,
+            vcpus=description.vcpus,
+            memory_mib=description.memory_info.size_mib,
+            default_enis=card.maximum_network_interfaces if card else 0,
+            ips_per_eni=network.ipv4_addresses_per_interface,
+            max_pods=pod_limit(description, family, KubeletNumbers(), self.options.get("reservedENIs", 0)),
+        )
+        return concrete_kubelet(self.node_class.kubelet, facts, expressions=self.options.get("nodeClassCEL", False))
 
     @property
     def kubelet_of(self) -> KubeletOf:
-        return lambda instance_type: kubelet_config(
-            self.node_class.kubelet, dns_ip=self.dns_ip, pods=pods_of(instance_type)
-        )
+        described = catalog(self.shared)["described"]
+
+        def config(instance_type: InstanceType) -> Mapping[str, Any]:
+            block = self.concrete(read_description(described[instance_type.name])).block
+            return kubelet_config(block, dns_ip=self.dns_ip, pods=instance_type.max_pods)
+
+        return config
 
     @property
-    def has_expressions(self) -> bool:
-        return bool(self.options.get("nodeClassCEL"))
+    def tells_expressions(self) -> bool:
+        """Whether Karpenter hands the kubelet expressions that have no value, and which it would not start with.
+
+        Such a class is not ready, so that nothing is launched from it; karpy leaves them out all the same.
+        """
+        if self.node_class.kubelet is None or self.node_class.ami_family == "Custom":
+            return False
+        if not self.options.get("nodeClassCEL"):
+            return has_reserved_expressions(self.node_class.kubelet)
+        described = catalog(self.shared)["described"]
+        return any(self.concrete(read_description(described[name])).problems for name in self.world["instanceTypes"])
 
 
-def pods_of(instance_type: InstanceType) -> int:
-    return instance_type.capacity.get("pods", 0)
+def has_reserved_expressions(kubelet: Kubelet) -> bool:
+    reserved = (("kubeReserved", kubelet.kube_reserved), ("systemReserved", kubelet.system_reserved))
+    return any(is_expression(field, text) for field, entries in reserved for text in (entries or {}).values())
 
 
 def meaning(family: str, text: str) -> Any:

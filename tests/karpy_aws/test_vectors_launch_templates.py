@@ -77,6 +77,8 @@ def test_launch_templates_are_as_karpenter_makes_them(shared: Path) -> None:
         if not line["expect"]["fleets"] or line["name"] in DIFFERENCES:
             continue
         launch = Launch.of(line, shared)
+        if launch.tells_expressions:
+            continue
         family, wanted, reserved = (
             launch.node_class.ami_family,
             recorded(line, launch.node_class.ami_family),
@@ -105,6 +107,8 @@ def test_templates_that_no_fleet_named_are_among_those_of_all_types(shared: Path
         if not line["expect"]["fleets"] or line["name"] in DIFFERENCES or reservations(line):
             continue
         launch = Launch.of(line, shared)
+        if launch.tells_expressions:
+            continue
         family, types = launch.node_class.ami_family, tuple(launch.types())
         templates = launch_templates(types, launch.settings(capacity_type_of(line)), launch.kubelet_of)
         mine = [content(family, decoded(template.request)) for template in templates if template.request is not None]

@@ -29,6 +29,8 @@ def test_user_data_is_as_karpenter_writes_it(shared: Path) -> None:
     unlike: dict[str, Any] = {}
     for line in lines(shared, "user_data.jsonl"):
         launch, wanted = Launch.of(line, shared), line["expect"]
+        if launch.tells_expressions:
+            continue
         family = launch.node_class.ami_family
         if "error" in wanted:
             with pytest.raises(ERRORS[wanted["error"]["class"]]):
@@ -48,8 +50,8 @@ def test_templates_are_equal_where_karpenters_are(shared: Path) -> None:
     names: dict[str, set[str]] = defaultdict(set)
     contents: dict[str, list[Any]] = defaultdict(list)
     for line in lines(shared, "user_data.jsonl"):
-        if "error" not in line["expect"]:
-            launch = Launch.of(line, shared)
+        launch = Launch.of(line, shared)
+        if "error" not in line["expect"] and not launch.tells_expressions:
             found = template(launch)
             assert found.request is not None
             names[line["expect"]["launchTemplateName"]].add(found.name)

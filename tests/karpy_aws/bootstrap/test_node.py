@@ -61,12 +61,8 @@ def test_what_is_left_open_is_filled_in() -> None:
     assert kubelet_config(kubelet(podsPerCore=2), pods=8) == {"podsPerCore": 2, "maxPods": 8}
 
 
-@pytest.mark.aws("AWS-168")
-def test_expressions_give_way_to_what_they_come_to() -> None:
-    block = kubelet(maxPods="min(50, max_pods)", kubeReserved={"cpu": "vcpus * 30"}, systemReserved={"cpu": "1"})
-    config = kubelet_config(block, pods=58, max_pods=50, kube_reserved={"cpu": "120m"})
-    assert config == {"maxPods": 50, "kubeReserved": {"cpu": "120m"}, "systemReserved": {"cpu": "1"}}
-    assert kubelet_config(block, pods=58)["maxPods"] == 58
+def test_what_says_nothing_is_left_out() -> None:
+    assert kubelet_config(kubelet(kubeReserved={}, maxPods=0), pods=58) == {"maxPods": 0}
 
 
 @pytest.mark.aws("AWS-185")
