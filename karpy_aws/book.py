@@ -118,7 +118,7 @@ class _Shelf:
             return self._now
         machines = self._machines_of(region, market)
         priced = self._priced_of(region, market, machines)
-        now = self._current(market.conditions, priced)
+        now = InstanceTypes(self._availability.now(priced.values(), market.conditions))
         self._region, self._market, self._machines, self._priced, self._now = region, market, machines, priced, now
         return now
 
@@ -155,10 +155,3 @@ class _Shelf:
             )
             for each in region.types
         }
-
-    def _current(self, conditions: Conditions, priced: dict[str, InstanceType]) -> InstanceTypes:
-        concerned = self._availability.concerned(conditions, priced)
-        if not concerned:
-            return InstanceTypes(priced.values())
-        now = self._availability.now
-        return InstanceTypes(now(each, conditions) if each.name in concerned else each for each in priced.values())
