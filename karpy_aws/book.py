@@ -140,11 +140,14 @@ class _Shelf:
             description, self._setup, region=region.name, zones=zones, pool=self._pool, measured_memory=memory
         )
 
-    def _priced_of(
-        self, region: Region, market: Market, machines: dict[str, InstanceType]
-    ) -> dict[str, InstanceType]:
+    def _priced_of(self, region: Region, market: Market, machines: dict[str, InstanceType]) -> dict[str, InstanceType]:
         was = self._market
-        if was and machines is self._machines and was.prices is market.prices and was.priced_elsewhere == market.priced_elsewhere:
+        if (
+            was
+            and machines is self._machines
+            and was.prices is market.prices
+            and was.priced_elsewhere == market.priced_elsewhere
+        ):
             return self._priced
         self._availability = Availability(self._setup)
         table = OfferingTable(self._setup, region.all_zones, market.prices, market.priced_elsewhere)

@@ -51,7 +51,9 @@ class Conditions:
 class OfferingTable:
     """Builds the offerings of one node class. Requirements of those that are alike are one object."""
 
-    def __init__(self, setup: NodeSetup, zones: Iterable[str], prices: Prices, priced: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, setup: NodeSetup, zones: Iterable[str], prices: Prices, priced: frozenset[str] = frozenset()
+    ) -> None:
         """``zones`` are all of the region. Types in ``priced`` get a price from elsewhere, such as a NodeOverlay."""
         self._setup = setup
         self._zones = tuple(sorted(zones))
@@ -62,7 +64,7 @@ class OfferingTable:
         self._requirements: dict[tuple[str, str, int, str], Requirements] = {}
 
     def offerings(self, description: TypeDescription, zones: Sequence[str]) -> tuple[Offering, ...]:
-        """As they are while nothing is short, by zone and capacity type, then by reservation; ``zones`` are those that have the type.
+        """As they are while nothing is short: by zone and capacity type, then by reservation. ``zones`` have the type.
 
         A zone that nodes cannot be in has offerings too, never to be had: what runs there already has a price.
         """
@@ -120,7 +122,7 @@ class OfferingTable:
 
 
 class Availability:
-    """Says what can be had now of types whose offerings an `OfferingTable` built. It keeps what it made of them for the next time."""
+    """Says what can be had now of types whose offerings an `OfferingTable` built, and keeps what it made of them."""
 
     def __init__(self, setup: NodeSetup) -> None:
         self._group = setup.placement_group.id if setup.placement_group else ""
@@ -135,10 +137,7 @@ class Availability:
         """The types with offerings as they are now: the very same types where nothing is short."""
         shut, marked = self._shut_places(conditions), conditions.shortages.instance_types
         concerned = marked | self._reserved
-        return [
-            self._type(each, conditions, shut) if shut or each.name in concerned else each
-            for each in types
-        ]
+        return [self._type(each, conditions, shut) if shut or each.name in concerned else each for each in types]
 
     def _shut_places(self, conditions: Conditions) -> frozenset[tuple[str, str]]:
         """Zone and capacity type, where nothing at all can be bought so. A reservation's own count says what is left in it."""
@@ -180,9 +179,7 @@ class Availability:
         """Made once for each offering, which is kept with it so that its identity stays its own."""
         known = self._sold_out.get(id(offering))
         if known is None:
-            sold_out = Offering(
-                offering.zone, offering.capacity_type, offering.price, False, offering.requirements
-            )
+            sold_out = Offering(offering.zone, offering.capacity_type, offering.price, False, offering.requirements)
             known = self._sold_out[id(offering)] = offering, sold_out
         return known[1]
 

@@ -92,7 +92,8 @@ class UnavailableOfferings:
     def at(self, now: float) -> Shortages:
         """What is run out now; what is over is forgotten. Called for every solve: must be cheap."""
         with self._lock:
-            if any([_forget(marks, now) for marks in (self._offerings, self._capacity_types, self._subnets)]):
+            forgotten = [_forget(marks, now) for marks in (self._offerings, self._capacity_types, self._subnets)]
+            if any(forgotten):
                 self._reasons = {key: reason for key, reason in self._reasons.items() if key in self._offerings}
                 self._is_stale = True
             if self._is_stale:

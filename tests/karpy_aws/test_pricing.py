@@ -72,7 +72,12 @@ def test_shared_machines_bare_metal_and_both_spot_products_are_asked_for() -> No
 
 @pytest.mark.parametrize(
     ("region", "asked_in"),
-    [("us-west-2", "us-east-1"), ("ap-east-1", "ap-south-1"), ("cn-north-1", "cn-northwest-1"), ("eu-west-3", "eu-central-1")],
+    [
+        ("us-west-2", "us-east-1"),
+        ("ap-east-1", "ap-south-1"),
+        ("cn-north-1", "cn-northwest-1"),
+        ("eu-west-3", "eu-central-1"),
+    ],
 )
 def test_the_price_list_is_served_in_few_regions(region: str, asked_in: str) -> None:
     assert pricing_region(region) == asked_in
@@ -107,7 +112,7 @@ def test_a_region_has_prices_of_its_own_before_aws_is_asked() -> None:
 @pytest.mark.aws("AWS-148")
 def test_a_type_without_a_price_there_is_as_much_dearer_as_others_are() -> None:
     mexico, common = shipped_prices("mx-central-1"), shipped_prices("us-east-1")
-    some = sorted(mexico.estimated)[0]
+    some = min(mexico.estimated)
     assert mexico.price(some) == pytest.approx(common.prices[some] * 1.05, rel=0.01)
 
 
