@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from karpy.errors import InvalidObject
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import ObjectMeta, Wire, decode
 from karpy.objects.nodepool import at
-from karpy_aws.objects.checks import check_block_devices, check_metadata_options, filled_map, matches, one_of
 from karpy_aws.objects.nodeclass import BlockDeviceMapping, MetadataOptions, NodeClass, SelectorTerm
+from karpy_aws.objects.nodetemplateschema import ID_KEYS, NAME_KEY, OWNERS_KEY, node_template_spec
+from karpy_aws.objects.schemacheck import violations
 from karpy_aws.objects.status import NodeClassStatusFields
 
-__all__ = ["AWS_NODE_TEMPLATE", "read_node_template"]
+__all__ = ["AWS_NODE_TEMPLATE", "decode_node_template", "read_node_template"]
 
 AWS_NODE_TEMPLATE: Final = Kind(
     "karpenter.k8s.aws", "v1alpha1", "AWSNodeTemplate", "awsnodetemplates", namespaced=False
 )
-FAMILIES: Final = ("AL2", "Bottlerocket", "Ubuntu", "Windows2019", "Windows2022", "Custom")
-_ID_KEYS: Final = ("aws-ids", "aws::ids")
-_NAME_KEY: Final = "aws::name"
-_OWNERS_KEY: Final = "aws::owners"
 
 
 class NodeTemplateSpec(Wire, frozen=True):
@@ -48,13 +44,23 @@ class _NodeTemplate(Wire, frozen=True):
 
 
 def read_node_template(data: Mapping[str, Any]) -> NodeClass:
-    """Read an AWSNodeTemplate.
+    """Read an AWSNodeTemplate, and check it.
+
+    Raises:
+        InvalidObject: naming the field path, what was found and what is accepted.
+    """
+    for violation in violations(data.get("spec") or {}, node_template_spec(), "spec"):
+        raise violation.error()
+    return decode_node_template(data)
+
+
+def decode_node_template(data: Mapping[str, Any]) -> NodeClass:
+    """The value of an object that the API server let in: its rules are not checked again, only that it can be read.
 
     Raises:
         InvalidObject: naming the field path, what was found and what is accepted.
     """
     wire = decode(data, _NodeTemplate)
-    _check(wire.spec)
     return build(wire.metadata, AWS_NODE_TEMPLATE, wire.spec, wire.status)
 
 
@@ -82,61 +88,6 @@ def build(
     )
 
 
-def check_block(spec: NodeTemplateSpec, path: str) -> None:
-    """The rules for every field that a template and an inline provider share."""
-    one_of(f"{path}.amiFamily", spec.ami_family, FAMILIES)
-    if spec.ami_family == "Custom" and not spec.ami_selector:
-        raise InvalidObject("family Custom needs an image", path=f"{path}.amiSelector", accepted="tags or aws-ids")
-    _check_selector(f"{path}.amiSelector", spec.ami_selector, "ami-[0-9a-z]+")
-    _check_selector(f"{path}.subnetSelector", spec.subnet_selector, "subnet-[0-9a-z]+")
-    _check_selector(f"{path}.securityGroupSelector", spec.security_group_selector, "sg-[0-9a-z]+")
-    if any(not key for key in spec.tags or ()):
-        raise InvalidObject("a tag has an empty key", path=f"{path}.tags", accepted="non-empty keys")
-    check_metadata_options(f"{path}.metadataOptions", spec.metadata_options)
-    check_block_devices(f"{path}.blockDeviceMappings", spec.block_device_mappings or ())
-    if spec.launch_template:
-        _check_alone(spec, path)
-
-
-def _check(spec: NodeTemplateSpec) -> None:
-    if not spec.subnet_selector:
-        raise InvalidObject("no subnets are selected", path="spec.subnetSelector", accepted="tags or aws-ids")
-    if not spec.security_group_selector and not spec.launch_template:
-        raise InvalidObject(
-            "no security groups are selected", path="spec.securityGroupSelector", accepted="tags or aws-ids"
-        )
-    check_block(spec, "spec")
-
-
-def _check_alone(spec: NodeTemplateSpec, path: str) -> None:
-    """A launch template of the user's own says all that these fields would."""
-    beside = {
-        "securityGroupSelector": spec.security_group_selector,
-        "metadataOptions": spec.metadata_options,
-        "amiFamily": spec.ami_family,
-        "instanceProfile": spec.instance_profile,
-        "blockDeviceMappings": spec.block_device_mappings,
-        "userData": spec.user_data,
-        "amiSelector": spec.ami_selector,
-    }
-    for field, value in beside.items():
-        if value is not None:
-            raise InvalidObject(
-                "launchTemplate is set beside it",
-                path=f"{path}.{field}",
-                accepted="either launchTemplate or this field",
-            )
-
-
-def _check_selector(path: str, selector: Mapping[str, str] | None, id_pattern: str) -> None:
-    if selector is None:
-        return
-    filled_map(path, selector)
-    for key in _ID_KEYS:
-        for identifier in _commas(selector.get(key, "")):
-            matches(f"{path}.{key}", identifier, id_pattern)
-
-
 def _terms(selector: Mapping[str, str] | None, *, splits_values: bool = False) -> tuple[SelectorTerm, ...]:
     """One term, since all entries of the map must hold; ids, image names and owners multiply it.
 
@@ -144,9 +95,9 @@ def _terms(selector: Mapping[str, str] | None, *, splits_values: bool = False) -
     """
     if not selector:
         return ()
-    ids = [identifier for key in _ID_KEYS for identifier in _commas(selector.get(key, ""))]
-    names, owners = _commas(selector.get(_NAME_KEY, "")), _commas(selector.get(_OWNERS_KEY, ""))
-    special = {*_ID_KEYS, _NAME_KEY, _OWNERS_KEY}
+    ids = [identifier for key in ID_KEYS for identifier in _commas(selector.get(key, ""))]
+    names, owners = _commas(selector.get(NAME_KEY, "")), _commas(selector.get(OWNERS_KEY, ""))
+    special = {*ID_KEYS, NAME_KEY, OWNERS_KEY}
     tag_sets: list[dict[str, str]] = [{}]
     for key, value in selector.items():
         if key not in special:

@@ -162,7 +162,7 @@ def test_an_image_may_be_named_with_its_owner() -> None:
         ({"subnetSelectorTerms": [{"tags": {"a": ""}}]}, "spec.subnetSelectorTerms[0].tags"),
         ({"subnetSelectorTerms": [{"id": "net-1"}]}, "spec.subnetSelectorTerms[0].id"),
         ({"subnetSelectorTerms": [{"id": "subnet-1", "tags": {"a": "b"}}]}, "spec.subnetSelectorTerms[0]"),
-        ({"subnetSelectorTerms": [{"name": "x"}]}, "spec.subnetSelectorTerms[0].name"),
+        ({"subnetSelectorTerms": [{"name": "x"}]}, "spec.subnetSelectorTerms[0]"),
         ({"securityGroupSelectorTerms": [{"name": "x", "tags": {"a": "b"}}]}, "spec.securityGroupSelectorTerms[0]"),
         ({"amiSelectorTerms": None}, "spec.amiSelectorTerms"),
         ({"amiSelectorTerms": [{"owner": "self"}]}, "spec.amiSelectorTerms[0]"),
