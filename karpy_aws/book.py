@@ -118,7 +118,7 @@ class _Shelf:
             return self._now
         machines = self._machines_of(region, market)
         priced = self._priced_of(region, market, machines)
-        now = self._current(market.conditions, priced)
+        now = InstanceTypes(self._availability.now(priced.values(), market.conditions))
         self._region, self._market, self._machines, self._priced, self._now = region, market, machines, priced, now
         return now
 
@@ -140,11 +140,14 @@ class _Shelf:
             description, self._setup, region=region.name, zones=zones, pool=self._pool, measured_memory=memory
         )
 
-    def _priced_of(
-        self, region: Region, market: Market, machines: dict[str, InstanceType]
-    ) -> dict[str, InstanceType]:
+    def _priced_of(self, region: Region, market: Market, machines: dict[str, InstanceType]) -> dict[str, InstanceType]:
         was = self._market
-        if was and machines is self._machines and was.prices is market.prices and was.priced_elsewhere == market.priced_elsewhere:
+        if (
+            was
+            and machines is self._machines
+            and was.prices is market.prices
+            and was.priced_elsewhere == market.priced_elsewhere
+        ):
             return self._priced
         self._availability = Availability(self._setup)
         table = OfferingTable(self._setup, region.all_zones, market.prices, market.priced_elsewhere)
@@ -155,10 +158,3 @@ class _Shelf:
             )
             for each in region.types
         }
-
-    def _current(self, conditions: Conditions, priced: dict[str, InstanceType]) -> InstanceTypes:
-        concerned = self._availability.concerned(conditions, priced)
-        if not concerned:
-            return InstanceTypes(priced.values())
-        now = self._availability.now
-        return InstanceTypes(now(each, conditions) if each.name in concerned else each for each in priced.values())

@@ -7,7 +7,7 @@ built once as they are when nothing is short (`OfferingTable`), and `Availabilit
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -51,7 +51,9 @@ class Conditions:
 class OfferingTable:
     """Builds the offerings of one node class. Requirements of those that are alike are one object."""
 
-    def __init__(self, setup: NodeSetup, zones: Iterable[str], prices: Prices, priced: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, setup: NodeSetup, zones: Iterable[str], prices: Prices, priced: frozenset[str] = frozenset()
+    ) -> None:
         """``zones`` are all of the region. Types in ``priced`` get a price from elsewhere, such as a NodeOverlay."""
         self._setup = setup
         self._zones = tuple(sorted(zones))
@@ -62,21 +64,19 @@ class OfferingTable:
         self._requirements: dict[tuple[str, str, int, str], Requirements] = {}
 
     def offerings(self, description: TypeDescription, zones: Sequence[str]) -> tuple[Offering, ...]:
-        """As they are while nothing is short, sorted by zone, then capacity type; ``zones`` are those that have the type.
+        """As they are while nothing is short: by zone and capacity type, then by reservation. ``zones`` have the type.
 
         A zone that nodes cannot be in has offerings too, never to be had: what runs there already has a price.
         """
         reservations = reservations_of(description, self._setup)
-        sold_as = [kind for kind in capacity_types(description, self._setup, ()) if kind != core.RESERVED]
+        sold_as = capacity_types(description, ())
         usable = set() if incompatibility(description, self._setup) else self._ids.keys() & set(zones)
         found: list[Offering] = []
         for zone in self._zones:
             for kind in sold_as:
                 found += self._sold(description.instance_type, zone, kind, zone in usable, bool(reservations))
-            if self._setup.sells_reserved:
-                for reservation in reservations:
-                    if reservation.availability_zone == zone:
-                        found += self._reserved(reservation, zone in usable)
+        for reservation in reservations if self._setup.sells_reserved else ():
+            found += self._reserved(reservation, reservation.availability_zone in usable)
         return tuple(found)
 
     def _sold(self, type_: str, zone: str, kind: str, is_usable: bool, beside_reserved: bool) -> Iterator[Offering]:
@@ -122,57 +122,68 @@ class OfferingTable:
 
 
 class Availability:
-    """Says what can be had now of types whose offerings an `OfferingTable` built. It keeps what it made of them for the next time."""
+    """Says what can be had now of types whose offerings an `OfferingTable` built, and keeps what it made of them."""
 
     def __init__(self, setup: NodeSetup) -> None:
         self._group = setup.placement_group.id if setup.placement_group else ""
         self._ids = setup.zones
-        self._subnets: dict[str, list[str]] = {}
+        self._subnets: dict[str, set[str]] = {}
         for subnet in setup.subnets:
-            self._subnets.setdefault(subnet.zone, []).append(subnet.id)
+            self._subnets.setdefault(subnet.zone, set()).add(subnet.id)
         self._reserved = frozenset(each.instance_type for each in setup.reservations)
         self._sold_out: dict[int, tuple[Offering, Offering]] = {}
 
-    def concerned(self, conditions: Conditions, types: Collection[str]) -> Collection[str]:
-        """Of ``types``, those that may not be as they were built."""
-        shortages = conditions.shortages
-        if shortages.capacity_types or shortages.subnets or conditions.shifted_zones:
-            return types
-        return shortages.instance_types | self._reserved
+    def now(self, types: Iterable[InstanceType], conditions: Conditions) -> list[InstanceType]:
+        """The types with offerings as they are now: the very same types where nothing is short."""
+        shut, marked = self._shut_places(conditions), conditions.shortages.instance_types
+        concerned = marked | self._reserved
+        return [self._type(each, conditions, shut) if shut or each.name in concerned else each for each in types]
 
-    def now(self, type_: InstanceType, conditions: Conditions) -> InstanceType:
-        """The type with offerings as they are now; itself when nothing is short."""
-        offerings = tuple(self._offering(type_.name, each, conditions) for each in type_.offerings)
-        if all(new is old for new, old in zip(offerings, type_.offerings, strict=True)):
+    def _shut_places(self, conditions: Conditions) -> frozenset[tuple[str, str]]:
+        """Zone and capacity type, where nothing at all can be bought so. A reservation's own count says what is left in it."""
+        shortages, shifted = conditions.shortages, conditions.shifted_zones
+        return frozenset(
+            (zone, kind)
+            for zone, subnets in self._subnets.items()
+            for kind in core.CAPACITY_TYPES
+            if self._ids[zone] in shifted
+            or (kind != core.RESERVED and (kind in shortages.capacity_types or subnets <= shortages.subnets))
+        )
+
+    def _type(self, type_: InstanceType, conditions: Conditions, shut: frozenset[tuple[str, str]]) -> InstanceType:
+        shortages, name = conditions.shortages, type_.name
+        is_marked = name in shortages.instance_types
+        offerings: list[Offering] = []
+        is_same = True
+        for offering in type_.offerings:
+            now = offering
+            is_shut = (offering.zone, offering.capacity_type) in shut
+            if offering.reservation_id is not None:
+                now = _with_count(offering, conditions.reserved.get(offering.reservation_id, 0), is_shut=is_shut)
+            elif offering.available and (is_shut or (is_marked and shortages.has(self._key(name, offering)))):
+                now = self._as_sold_out(offering)
+            is_same = is_same and now is offering
+            offerings.append(now)
+        if is_same:
             return type_
-        return attrs.evolve(type_, offerings=offerings)
+        return InstanceType(
+            type_.name, type_.requirements, tuple(offerings), type_.capacity, type_.overhead, type_.capacity_overlaid
+        )
 
-    def _offering(self, type_: str, offering: Offering, conditions: Conditions) -> Offering:
-        if offering.reservation_id is not None:
-            left = conditions.reserved.get(offering.reservation_id, 0)
-            is_left = offering.available and left > 0 and not self._is_short(type_, offering, conditions)
-            return attrs.evolve(offering, available=is_left, reservation_capacity=left)
-        if not offering.available or not self._is_short(type_, offering, conditions):
-            return offering
-        return self._as_sold_out(offering)
-
-    def _is_short(self, type_: str, offering: Offering, conditions: Conditions) -> bool:
-        zone, shortages = offering.zone, conditions.shortages
-        if self._ids.get(zone) in conditions.shifted_zones:
-            return True
-        if not shortages:
-            return False
-        key = OfferingKey(offering.capacity_type, type_, zone, self._group, self._partition(offering))
-        return shortages.has(key, self._subnets.get(zone, ()))
-
-    def _partition(self, offering: Offering) -> int:
+    def _key(self, type_: str, offering: Offering) -> OfferingKey:
         partition = offering.requirements.get(labels.PLACEMENT_GROUP_PARTITION) if self._group else None
-        return int(partition.single() or 0) if partition is not None else 0
+        number = int(partition.single() or 0) if partition is not None else 0
+        return OfferingKey(offering.capacity_type, type_, offering.zone, self._group, number)
 
     def _as_sold_out(self, offering: Offering) -> Offering:
         """Made once for each offering, which is kept with it so that its identity stays its own."""
         known = self._sold_out.get(id(offering))
         if known is None:
-            known = offering, attrs.evolve(offering, available=False)
-            self._sold_out[id(offering)] = known
+            sold_out = Offering(offering.zone, offering.capacity_type, offering.price, False, offering.requirements)
+            known = self._sold_out[id(offering)] = offering, sold_out
         return known[1]
+
+
+def _with_count(offering: Offering, left: int, *, is_shut: bool) -> Offering:
+    is_left = offering.available and left > 0 and not is_shut
+    return attrs.evolve(offering, available=is_left, reservation_capacity=left)

@@ -126,7 +126,9 @@ def _threshold(signal: str, text: str, capacity: int, resource: str) -> int:
         return 0 if text == _DISABLED else math.ceil(capacity / 100 * float(text[:-1]))
     except ValueError:
         raise InvalidObject(
-            f"{text!r} is no threshold", path=f"evictionHard[{signal}]", accepted="a quantity, or a percentage such as 5%"
+            f"{text!r} is no threshold",
+            path=f"evictionHard[{signal}]",
+            accepted="a quantity, or a percentage such as 5%",
         ) from None
 
 

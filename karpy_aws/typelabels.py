@@ -24,12 +24,13 @@ _SOLD_AS: Final = (core.ON_DEMAND, core.SPOT)
 
 
 class RequirementPool:
-    """Builds each requirement once, so that types of one catalog share what they have in common."""
+    """Builds each requirement once, so that types of one region share what they have in common, and node classes the types' own."""
 
-    __slots__ = ("_made",)
+    __slots__ = ("_machines", "_made")
 
     def __init__(self) -> None:
         self._made: dict[tuple[str, tuple[str, ...]], Requirement] = {}
+        self._machines: dict[str, tuple[TypeDescription, Requirements]] = {}
 
     def one_of(self, key: str, values: Iterable[object] = ()) -> Requirement:
         """``key In values``; with no value (or only None) the label must be absent."""
@@ -38,6 +39,16 @@ class RequirementPool:
         if made is None:
             made = self._made[key, texts] = Requirement.in_(key, *texts) if texts else Requirement.absent(key)
         return made
+
+    def all_of(self, labels: _Values) -> Requirements:
+        return Requirements(self.one_of(key, values) for key, values in labels.items())
+
+    def machine(self, description: TypeDescription) -> Requirements:
+        """The labels that are the same for every node class."""
+        known = self._machines.get(description.instance_type)
+        if known is None or known[0] is not description:
+            known = self._machines[description.instance_type] = description, self.all_of(_machine_labels(description))
+        return known[1]
 
 
 def type_requirements(
@@ -56,24 +67,18 @@ def type_requirements(
     ids, reservations = setup.zones, reservations_of(description, setup)
     usable = [zone for zone in zones if zone in ids]
     found: dict[str, Iterable[object]] = {
-        core.INSTANCE_TYPE: [description.instance_type],
         core.REGION: [region],
         core.ZONE: usable,
-        core.CAPACITY_TYPE: capacity_types(description, setup, reservations),
-        labels.INSTANCE_TENANCY: [labels.DEFAULT_TENANCY, labels.DEDICATED_TENANCY],
+        core.CAPACITY_TYPE: capacity_types(description, reservations),
         labels.INSTANCE_PODS: [pods],
         **_system_labels(description, setup.family),
         **_reservation_labels(reservations),
         **_group_labels(setup.placement_group),
-        **_name_labels(description.instance_type),
-        **_hardware_labels(description),
-        **_gpu_labels(description),
-        **_accelerator_labels(description),
     }
     zone_ids = {ids[zone] for zone in usable if ids[zone]}
     if zone_ids:
         found[labels.ZONE_ID] = zone_ids
-    return Requirements(pool.one_of(key, values) for key, values in found.items())
+    return pool.machine(description) & pool.all_of(found)
 
 
 # Where, and as what
@@ -83,12 +88,10 @@ def reservations_of(description: TypeDescription, setup: NodeSetup) -> tuple[Cap
     return tuple(each for each in setup.reservations if each.instance_type == description.instance_type)
 
 
-def capacity_types(
-    description: TypeDescription, setup: NodeSetup, reservations: Sequence[CapacityReservation]
-) -> list[str]:
-    """How the type is sold, sorted as Karpenter's own labels are."""
+def capacity_types(description: TypeDescription, reservations: Sequence[CapacityReservation]) -> list[str]:
+    """How the type is sold; ``reservations`` are those of the type."""
     sold = [kind for kind in _SOLD_AS if kind in description.supported_usage_classes]
-    return [*sold, core.RESERVED] if reservations and setup.sells_reserved else sold
+    return [*sold, core.RESERVED] if reservations else sold
 
 
 def partitions(group: PlacementGroup | None) -> range:
@@ -113,16 +116,23 @@ def _group_labels(group: PlacementGroup | None) -> _Values:
 
 def _system_labels(description: TypeDescription, family: ImageFamily) -> _Values:
     """Windows runs on no ARM machine: one that has no system cannot be chosen."""
-    architectures = [_ARCHITECTURES.get(name) for name in description.processor_info.supported_architectures]
-    windows = ["windows"] if "amd64" in architectures else []
-    return {
-        core.ARCH: architectures,
-        core.OS: windows if family.is_windows else ["linux"],
-        core.WINDOWS_BUILD: [family.windows_build or None],
-    }
+    windows = ["windows"] if "x86_64" in description.processor_info.supported_architectures else []
+    return {core.OS: windows if family.is_windows else ["linux"], core.WINDOWS_BUILD: [family.windows_build or None]}
 
 
 # What it is
+
+
+def _machine_labels(description: TypeDescription) -> _Values:
+    return {
+        core.INSTANCE_TYPE: [description.instance_type],
+        core.ARCH: [_ARCHITECTURES.get(name) for name in description.processor_info.supported_architectures],
+        labels.INSTANCE_TENANCY: [labels.DEFAULT_TENANCY, labels.DEDICATED_TENANCY],
+        **_name_labels(description.instance_type),
+        **_hardware_labels(description),
+        **_gpu_labels(description),
+        **_accelerator_labels(description),
+    }
 
 
 def _name_labels(name: str) -> _Values:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 from typing import Final, TypeVar
 
 import attrs
@@ -59,14 +58,9 @@ class Shortages:
     def __bool__(self) -> bool:
         return bool(self.offerings or self.capacity_types or self.subnets)
 
-    def has(self, key: OfferingKey, subnets: Iterable[str] = ()) -> bool:
-        """Whether it ran out; ``subnets`` are all that the class has in its zone: one that is left is enough."""
-        if key.capacity_type in self.capacity_types:
-            return True
-        if key.instance_type in self.instance_types and any(each in self.offerings for each in key.wider):
-            return True
-        in_zone = list(subnets)
-        return bool(in_zone) and self.subnets.issuperset(in_zone)
+    def has(self, key: OfferingKey) -> bool:
+        """Whether the offering ran out, or one that it is part of."""
+        return any(each in self.offerings for each in key.wider)
 
 
 class UnavailableOfferings:
@@ -80,6 +74,7 @@ class UnavailableOfferings:
         self._subnets: dict[str, float] = {}
         self._reasons: dict[OfferingKey, str] = {}
         self._now = Shortages()
+        self._is_stale = False
 
     def mark(self, key: OfferingKey, now: float, reason: str = "") -> None:
         """EC2 had none. ``reason`` is what it said."""
@@ -97,9 +92,12 @@ class UnavailableOfferings:
     def at(self, now: float) -> Shortages:
         """What is run out now; what is over is forgotten. Called for every solve: must be cheap."""
         with self._lock:
-            if any([_forget(marks, now) for marks in (self._offerings, self._capacity_types, self._subnets)]):
+            forgotten = [_forget(marks, now) for marks in (self._offerings, self._capacity_types, self._subnets)]
+            if any(forgotten):
                 self._reasons = {key: reason for key, reason in self._reasons.items() if key in self._offerings}
-                self._now = self._picture()
+                self._is_stale = True
+            if self._is_stale:
+                self._now, self._is_stale = self._picture(), False
             return self._now
 
     def reason(self, key: OfferingKey) -> str:
@@ -111,14 +109,12 @@ class UnavailableOfferings:
         with self._lock:
             for marks in (self._offerings, self._capacity_types, self._subnets, self._reasons):
                 marks.clear()
-            self._now = Shortages()
+            self._is_stale = True
 
     def _mark(self, marks: dict[T, float], what: T, now: float) -> None:
         with self._lock:
-            is_new = what not in marks
+            self._is_stale = self._is_stale or what not in marks
             marks[what] = now + self._remembered_s
-            if is_new:
-                self._now = self._picture()
 
     def _picture(self) -> Shortages:
         return Shortages(

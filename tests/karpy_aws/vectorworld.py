@@ -73,7 +73,7 @@ def instance_types(shared: Path, world: Mapping[str, Any], setup: NodeSetup) -> 
     assert not described.problems
     offered = known["Offerings"] | world.get("offerings", {})
     book = InstanceTypeBook(known["Region"])
-    book.update(types=described.types, zones={name: tuple(offered.get(name, ())) for name in offered})
+    book.update(types=described.types, zones={name: tuple(offered.get(name, ())) for name in names})
     return book.instance_types(setup, Market(prices=InventedPrices(world, known), conditions=conditions(world)))
 
 
