@@ -145,5 +145,7 @@ def test_a_zonal_shift_is_told(fake: FakeAWS) -> None:
     fake.world.managed_resources[arn] = {"zonalShifts": [shift]}
     found = fake.apis.zonal_shift.get_managed_resource({"resourceIdentifier": arn})
     assert found["zonalShifts"][0]["awayFrom"] == "usw2-az1"
-    with pytest.raises(AWSError, match="arc-zonal-shift:GetManagedResource of another-cluster: ResourceNotFoundException"):
+    with pytest.raises(
+        AWSError, match="arc-zonal-shift:GetManagedResource of another-cluster: ResourceNotFoundException"
+    ):
         fake.apis.zonal_shift.get_managed_resource({"resourceIdentifier": "another-cluster"})
