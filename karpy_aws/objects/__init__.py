@@ -8,12 +8,14 @@ from typing import Any, Final
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
 from karpy.objects.meta import describe
-from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS, read_ec2_node_class
+from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS, decode_ec2_node_class, read_ec2_node_class
 from karpy_aws.objects.inlineprovider import read_inline_provider
+from karpy_aws.objects.kubelet import Kubelet
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.objects.nodetemplate import AWS_NODE_TEMPLATE, read_node_template
+from karpy_aws.objects.status import NodeClassStatusFields
 
-__all__ = ["NODE_CLASSES", "NodeClass", "read_node_class"]
+__all__ = ["NODE_CLASSES", "Kubelet", "NodeClass", "NodeClassStatusFields", "decode_ec2_node_class", "read_node_class"]
 
 NODE_CLASSES: Final = (EC2_NODE_CLASS, AWS_NODE_TEMPLATE, PROVISIONER)
 """The kinds that a pool may refer to; the first is the default. A Provisioner is one through its inline ``provider``."""

@@ -9,7 +9,7 @@ import pytest
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
 from karpy_aws.objects import NodeClass, read_node_class
-from karpy_aws.objects.nodeclass import Selector
+from karpy_aws.objects.nodeclass import SelectorTerm
 
 SELECTORS = {"subnetSelector": {"team": "a"}, "securityGroupSelector": {"team": "a"}}
 TERMS = {"subnetSelectorTerms": [{"tags": {"team": "a"}}], "securityGroupSelectorTerms": [{"tags": {"team": "a"}}]}
@@ -45,16 +45,21 @@ def test_a_template_without_a_family_means_al2() -> None:
 
 
 def test_all_tags_of_a_selector_must_match() -> None:
-    assert template(subnetSelector={"team": "a", "tier": "*"}).subnets == (Selector({"team": "a", "tier": "*"}),)
+    assert template(subnetSelector={"team": "a", "tier": "*"}).subnet_selector_terms == (
+        SelectorTerm({"team": "a", "tier": "*"}),
+    )
 
 
 def test_a_comma_in_a_tag_separates_alternatives() -> None:
-    assert template(subnetSelector={"team": "a,b"}).subnets == (Selector({"team": "a"}), Selector({"team": "b"}))
+    assert template(subnetSelector={"team": "a,b"}).subnet_selector_terms == (
+        SelectorTerm({"team": "a"}),
+        SelectorTerm({"team": "b"}),
+    )
 
 
 def test_ids_are_split_from_tags() -> None:
-    found = template(securityGroupSelector={"aws-ids": "sg-1,sg-2", "team": "a"}).security_groups
-    assert found == (Selector({"team": "a"}, ids=("sg-1", "sg-2")),)
+    found = template(securityGroupSelector={"aws-ids": "sg-1,sg-2", "team": "a"}).security_group_selector_terms
+    assert found == (SelectorTerm({"team": "a"}, "sg-1"), SelectorTerm({"team": "a"}, "sg-2"))
 
 
 def test_a_launch_template_of_ones_own_needs_no_security_groups() -> None:
@@ -99,7 +104,7 @@ def test_what_a_template_may_not_say(spec: dict[str, Any], path: str) -> None:
 def test_an_inline_provider_needs_an_instance_profile_only() -> None:
     found = inline(instanceProfile="nodes")
     assert (found.origin, found.name, found.instance_profile) == (PROVISIONER, "default", "nodes")
-    assert found.subnets == ()
+    assert found.subnet_selector_terms == ()
 
 
 @pytest.mark.parametrize(
@@ -136,13 +141,13 @@ def test_v1beta1_may_name_the_family_and_no_image() -> None:
 
 
 def test_terms_become_selectors() -> None:
-    found = node_class(securityGroupSelectorTerms=[{"name": "nodes"}, {"id": "sg-1"}]).security_groups
-    assert found == (Selector(name="nodes"), Selector(ids=("sg-1",)))
+    found = node_class(securityGroupSelectorTerms=[{"name": "nodes"}, {"id": "sg-1"}]).security_group_selector_terms
+    assert found == (SelectorTerm(name="nodes"), SelectorTerm(id="sg-1"))
 
 
 def test_an_image_may_be_named_with_its_owner() -> None:
     found = node_class(amiFamily="AL2", amiSelectorTerms=[{"name": "mine-*", "owner": "self"}])
-    assert found.images == (Selector(name="mine-*", owner="self"),)
+    assert found.ami_selector_terms == (SelectorTerm(name="mine-*", owner="self"),)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +162,7 @@ def test_an_image_may_be_named_with_its_owner() -> None:
         ({"subnetSelectorTerms": [{"tags": {"a": ""}}]}, "spec.subnetSelectorTerms[0].tags"),
         ({"subnetSelectorTerms": [{"id": "net-1"}]}, "spec.subnetSelectorTerms[0].id"),
         ({"subnetSelectorTerms": [{"id": "subnet-1", "tags": {"a": "b"}}]}, "spec.subnetSelectorTerms[0]"),
-        ({"subnetSelectorTerms": [{"name": "x"}]}, "spec.subnetSelectorTerms[0].name"),
+        ({"subnetSelectorTerms": [{"name": "x"}]}, "spec.subnetSelectorTerms[0]"),
         ({"securityGroupSelectorTerms": [{"name": "x", "tags": {"a": "b"}}]}, "spec.securityGroupSelectorTerms[0]"),
         ({"amiSelectorTerms": None}, "spec.amiSelectorTerms"),
         ({"amiSelectorTerms": [{"owner": "self"}]}, "spec.amiSelectorTerms[0]"),
