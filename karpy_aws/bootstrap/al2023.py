@@ -46,10 +46,10 @@ def _is_config(text: str) -> bool:
     if text.startswith("#!"):
         return False
     try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError:
+        found = yaml.compose(text, Loader=yaml.SafeLoader)  # what its values are is for nodeadm to say
+    except (yaml.YAMLError, RecursionError):
         return False
-    return found is None or isinstance(found, dict)
+    return found is None or isinstance(found, yaml.MappingNode)
 
 
 def _config_part(text: str) -> Part:

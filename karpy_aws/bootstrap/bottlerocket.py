@@ -59,7 +59,7 @@ def user_data(node: NodeBootstrap) -> str:
     Raises:
         InvalidObject: the user's part is no TOML, or gives a setting a value of another type.
     """
-    import tomlkit
+    import tomlkit  # comes with karpy[aws]; the other families do without
 
     document = _read(node.user_data)
     settings = _table(document, "settings", "settings")
@@ -86,7 +86,7 @@ def unknown_settings(text: str) -> tuple[str, ...]:
 def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidObject(f"it cannot be read: {error}", path=_PATH, accepted="settings in TOML") from None
 
 

@@ -12,6 +12,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy_aws import labels
 from karpy_aws.bootstrap import NodeBootstrap
+from karpy_aws.families import FAMILIES, ImageFamily
 from karpy_aws.launchtemplates import LaunchTemplate, TemplateSettings, launch_templates
 from karpy_aws.objects import NodeClass
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
@@ -26,7 +27,9 @@ NODE_CLASS = NodeClass(name="web", origin=EC2_NODE_CLASS, ami_family="AL2", stat
 SETTINGS = TemplateSettings(
     node_class=NODE_CLASS,
     region="us-west-2",
-    bootstrap=NodeBootstrap(cluster_name="shop", cluster_endpoint="https://shop.example.com"),
+    bootstrap=NodeBootstrap(
+        cluster_name="shop", cluster_endpoint="https://shop.example.com", service_cidr="10.100.0.0/16"
+    ),
     capacity_type="on-demand",
     tags={"kubernetes.io/cluster/shop": "owned", "team": "web"},
 )
@@ -135,6 +138,19 @@ def test_volumes_are_whole_gibibytes_rounded_up() -> None:
         assert data(block_device_mappings=(device,))["BlockDeviceMappings"] == [
             {"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": gib}}
         ]
+
+
+@pytest.mark.aws("AWS-162")
+@pytest.mark.parametrize(
+    "family", [family for family in FAMILIES.values() if family.name != "Custom"], ids=lambda f: f.name
+)
+def test_the_scheduler_counts_on_the_volume_that_there_is(family: ImageFamily) -> None:
+    volumes = {each["DeviceName"]: each["Ebs"] for each in data(ami_family=family.name)["BlockDeviceMappings"]}
+    assert volumes[family.storage_device] == {
+        "Encrypted": True,
+        "VolumeType": "gp3",
+        "VolumeSize": family.storage_bytes // 2**30,
+    }
 
 
 @pytest.mark.aws("AWS-162")

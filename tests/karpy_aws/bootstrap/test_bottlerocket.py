@@ -73,6 +73,7 @@ def test_settings_that_no_version_knows_are_left_out_and_told() -> None:
     ("text", "message"),
     [
         ("#!/bin/sh\necho", r"spec\.userData: it cannot be read: .* \(accepted: settings in TOML\)"),
+        ("a = " + "[" * 10_000, r"spec\.userData: it cannot be read"),
         ("settings = 1", r"spec\.userData: settings is 1 \(accepted: a table\)"),
         ("[settings]\nkubernetes = []", r"spec\.userData: settings\.kubernetes is a list \(accepted: a table\)"),
         (
