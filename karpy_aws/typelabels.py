@@ -90,7 +90,7 @@ def reservations_of(description: TypeDescription, setup: NodeSetup) -> tuple[Cap
 
 def capacity_types(description: TypeDescription, reservations: Sequence[CapacityReservation]) -> list[str]:
     """How the type is sold; ``reservations`` are those of the type."""
-    sold = [kind for kind in _SOLD_AS if kind in description.supported_usage_classes]
+    sold: list[str] = [kind for kind in _SOLD_AS if kind in description.supported_usage_classes]
     return [*sold, core.RESERVED] if reservations else sold
 
 
