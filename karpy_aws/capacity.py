@@ -11,10 +11,11 @@ from karpy.quantity import parse_units
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources
 from karpy_aws.descriptions import TypeDescription
 from karpy_aws.families import ImageFamily
+from karpy_aws.kubeletnumbers import KubeletNumbers
 from karpy_aws.objects.nodeclass import BlockDeviceMapping, NetworkInterface
-from karpy_aws.overhead import MIB, KubeletNumbers
+from karpy_aws.overhead import MIB
 
-__all__ = ["EFA", "capacity", "eni_limited_pods", "pod_limit", "storage_bytes", "usable_memory_mib"]
+__all__ = ["EFA", "capacity", "eni_limited_pods", "pod_limit", "storage_bytes", "usable_memory_mib", "usual_pods"]
 
 EFA: Final = "vpc.amazonaws.com/efa"
 NEURON: Final = "aws.amazon.com/neuron"
@@ -94,16 +95,14 @@ def eni_limited_pods(description: TypeDescription, unusable_interfaces: int = 0)
     return usable * (network.ipv4_addresses_per_interface - 1) + _PODS_WITHOUT_ADDRESSES
 
 
-def pod_limit(
-    description: TypeDescription, family: ImageFamily, kubelet: KubeletNumbers, unusable_interfaces: int = 0
-) -> int:
-    """How many pods the kubelet will admit: as the user says, else as many as there are addresses for."""
-    if kubelet.max_pods is not None:
-        most = kubelet.max_pods
-    elif family.pods_by_addresses:
-        most = eni_limited_pods(description, unusable_interfaces)
-    else:
-        most = _PODS_WITHOUT_LIMIT
+def usual_pods(description: TypeDescription, family: ImageFamily, unusable_interfaces: int = 0) -> int:
+    """How many pods the kubelet admits if nobody says: as many as there are addresses for, where pods take these."""
+    return eni_limited_pods(description, unusable_interfaces) if family.pods_by_addresses else _PODS_WITHOUT_LIMIT
+
+
+def pod_limit(description: TypeDescription, family: ImageFamily, kubelet: KubeletNumbers, usual: int) -> int:
+    """How many pods the kubelet will admit: as the user says, else the ``usual`` number."""
+    most = usual if kubelet.max_pods is None else kubelet.max_pods
     if kubelet.pods_per_core > 0 and family.takes_pods_per_core:
         return min(most, kubelet.pods_per_core * description.vcpus)
     return most

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from karpy.cloud.instancetype import InstanceType, Offering
-from karpy_aws.capacity import capacity, eni_limited_pods, local_storage_bytes, memory_bytes, pod_limit
+from karpy_aws.capacity import capacity, eni_limited_pods, local_storage_bytes, memory_bytes, pod_limit, usual_pods
 from karpy_aws.descriptions import TypeDescription
 from karpy_aws.overhead import node_overhead
 from karpy_aws.setup import NodeSetup
@@ -29,9 +29,10 @@ def build_instance_type(
     Raises:
         InvalidObject: what the kubelet is told makes no sense for the type.
     """
-    kubelet, family = setup.kubelet.numbers(description), setup.family
-    efa_interfaces = setup.efa_interfaces_on_first_card
-    pods = pod_limit(description, family, kubelet, setup.reserved_enis + efa_interfaces)
+    family, efa_interfaces = setup.family, setup.efa_interfaces_on_first_card
+    usual = usual_pods(description, family, setup.reserved_enis + efa_interfaces)
+    kubelet = setup.kubelet.numbers(description, usual)
+    pods = pod_limit(description, family, kubelet, usual)
     local = local_storage_bytes(description) if setup.joins_local_disks else 0
     storage = local or setup.storage_bytes
     memory = memory_bytes(description, setup.memory_overhead_percent, measured_memory)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final, Protocol, Self
-
-import attrs
+from typing import Final
 
 from karpy.cloud.instancetype import Overhead
 from karpy.errors import InvalidObject
 from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, Resources, parse_amount
-from karpy_aws.descriptions import TypeDescription
+from karpy_aws.kubeletnumbers import KubeletNumbers
 
-__all__ = ["KubeletNumbers", "KubeletSource", "node_overhead"]
+__all__ = ["node_overhead"]
 
 MIB: Final = 2**20
 GIB: Final = 2**30
@@ -27,68 +25,7 @@ _CPU_BANDS: Final = ((1_000, 0.06), (1_000, 0.01), (2_000, 0.005), (math.inf, 0.
 """Width in milli-cores and the share of it that the kubelet keeps, from the first core on."""
 
 
-class KubeletSource(Protocol):
-    """Says what a node class's kubelet block comes to on one type. Equal ones say the same of every type."""
-
-    def numbers(self, description: TypeDescription, /) -> KubeletNumbers:
-        """Called once for each type and class.
-
-        Raises:
-            InvalidObject: an expression has no usable value for the type.
-        """
-        ...
-
-
-@attrs.frozen(kw_only=True)
-class KubeletNumbers:
-    """The part of the kubelet block that room for pods depends on, expressions worked out. It is its own `KubeletSource`."""
-
-    max_pods: int | None = None
-    pods_per_core: int = 0
-    kube_reserved: Resources = Resources()
-    system_reserved: Resources = Resources()
-    eviction_hard: tuple[tuple[str, str], ...] = ()
-    """Signals and their thresholds: a quantity, or a percentage of what there is."""
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        max_pods: int | None = None,
-        pods_per_core: int | None = None,
-        kube_reserved: Mapping[str, str] | None = None,
-        system_reserved: Mapping[str, str] | None = None,
-        eviction_hard: Mapping[str, str] | None = None,
-    ) -> Self:
-        """From quantities as they were written.
-
-        Raises:
-            InvalidObject: naming the field path below the kubelet block.
-        """
-        return cls(
-            max_pods=max_pods,
-            pods_per_core=pods_per_core or 0,
-            kube_reserved=_reserved("kubeReserved", kube_reserved),
-            system_reserved=_reserved("systemReserved", system_reserved),
-            eviction_hard=tuple(sorted((eviction_hard or {}).items())),
-        )
-
-    def numbers(self, description: TypeDescription, /) -> KubeletNumbers:
-        """The same for every type."""
-        del description
-        return self
-
-
-def _reserved(path: str, quantities: Mapping[str, str] | None) -> Resources:
-    try:
-        return Resources.parse(quantities or {})
-    except InvalidObject as error:
-        raise error.at(path=path) from None
-
-
-def node_overhead(
-    *, vcpus: int, pods: int, memory: int, storage: int, kubelet: KubeletNumbers = KubeletNumbers()
-) -> Overhead:
+def node_overhead(*, vcpus: int, pods: int, memory: int, storage: int, kubelet: KubeletNumbers) -> Overhead:
     """What kubelet, system and eviction thresholds keep of a node with ``memory`` and ``storage`` bytes.
 
     ``pods`` is the number that the kubelet's memory grows with. What the user reserves replaces the default of that resource.
@@ -127,7 +64,7 @@ def _threshold(signal: str, text: str, capacity: int, resource: str) -> int:
     except ValueError:
         raise InvalidObject(
             f"{text!r} is no threshold",
-            path=f"evictionHard[{signal}]",
+            path=f"spec.kubelet.evictionHard[{signal}]",
             accepted="a quantity, or a percentage such as 5%",
         ) from None
 

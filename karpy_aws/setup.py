@@ -9,9 +9,9 @@ import attrs
 
 from karpy_aws.capacity import VM_MEMORY_OVERHEAD_PERCENT, storage_bytes
 from karpy_aws.families import FAMILIES, ImageFamily
+from karpy_aws.kubeletnumbers import KubeletNumbers, KubeletSource, kubelet_source
 from karpy_aws.objects.nodeclass import NetworkInterface, NodeClass
 from karpy_aws.objects.status import CapacityReservation, PlacementGroup, Subnet
-from karpy_aws.overhead import KubeletNumbers, KubeletSource
 
 __all__ = ["NodeSetup"]
 
@@ -46,17 +46,21 @@ class NodeSetup:
     def of(
         cls,
         node_class: NodeClass,
-        kubelet: KubeletSource,
         *,
+        expressions: bool = False,
         memory_overhead_percent: float = VM_MEMORY_OVERHEAD_PERCENT,
         reserved_enis: int = 0,
         sells_reserved: bool = True,
     ) -> NodeSetup:
-        """What a node class comes to; ``kubelet`` says what its kubelet block does."""
+        """What a node class comes to; ``expressions`` is the feature gate NodeClassCEL.
+
+        Raises:
+            InvalidObject: a volume that matters is not described, or an amount is none.
+        """
         family, status, cpu = FAMILIES[node_class.ami_family], node_class.status, node_class.cpu_options
         return cls(
             family=family,
-            kubelet=kubelet,
+            kubelet=kubelet_source(node_class.kubelet, expressions=expressions),
             storage_bytes=storage_bytes(family, node_class.block_device_mappings or ()),
             joins_local_disks=node_class.instance_store_policy == _RAID0,
             interfaces=node_class.network_interfaces or (),

@@ -55,9 +55,6 @@ class Shortages:
     )
     """The types that any offering ran out of."""
 
-    def __bool__(self) -> bool:
-        return bool(self.offerings or self.capacity_types or self.subnets)
-
     def has(self, key: OfferingKey) -> bool:
         """Whether the offering ran out, or one that it is part of."""
         return any(each in self.offerings for each in key.wider)
@@ -92,8 +89,7 @@ class UnavailableOfferings:
     def at(self, now: float) -> Shortages:
         """What is run out now; what is over is forgotten. Called for every solve: must be cheap."""
         with self._lock:
-            forgotten = [_forget(marks, now) for marks in (self._offerings, self._capacity_types, self._subnets)]
-            if any(forgotten):
+            if _forget(self._offerings, now) + _forget(self._capacity_types, now) + _forget(self._subnets, now):
                 self._reasons = {key: reason for key, reason in self._reasons.items() if key in self._offerings}
                 self._is_stale = True
             if self._is_stale:
@@ -124,9 +120,9 @@ class UnavailableOfferings:
         )
 
 
-def _forget(marks: dict[T, float], now: float) -> bool:
-    """Drop the marks that are over, and say whether there were any."""
+def _forget(marks: dict[T, float], now: float) -> int:
+    """Drop the marks that are over, and say how many there were."""
     over = [what for what, until in marks.items() if until <= now]
     for what in over:
         del marks[what]
-    return bool(over)
+    return len(over)

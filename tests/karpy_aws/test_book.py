@@ -12,8 +12,8 @@ from karpy.cloud.instancetype import InstanceTypes
 from karpy.errors import InvalidObject, NodeClassNotReady
 from karpy_aws.descriptions import Memory, TypeDescription
 from karpy_aws.families import FAMILIES
+from karpy_aws.kubeletnumbers import KubeletNumbers
 from karpy_aws.offerings import Conditions
-from karpy_aws.overhead import KubeletNumbers
 from karpy_aws.setup import NodeSetup
 from karpy_aws.unavailable import OfferingKey, Shortages
 from tests.karpy_aws.sold import ON_DEMAND, PRICES, SETUP, TYPES, ZONES, book, described, market
@@ -32,7 +32,7 @@ def test_the_same_question_has_the_very_same_answer() -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        lambda: (attrs.evolve(SETUP, kubelet=KubeletNumbers.of(max_pods=5)), market()),
+        lambda: (attrs.evolve(SETUP, kubelet=KubeletNumbers(max_pods=5)), market()),
         lambda: (attrs.evolve(SETUP, family=FAMILIES["Bottlerocket"]), market()),
         lambda: (attrs.evolve(SETUP, subnets=SETUP.subnets[:1]), market()),
         lambda: (attrs.evolve(SETUP, reserved_enis=1), market()),
@@ -75,7 +75,10 @@ def test_memory_that_was_measured_replaces_that_type_alone() -> None:
     types = book()
     before = types.instance_types(SETUP, market())
     after = types.instance_types(SETUP, market(measured_memory={"m5.large": 2**33}))
-    assert [new.capacity is old.capacity for new, old in zip(after, before, strict=True)] == [True, False, True]
+    assert [new is old for new, old in zip(after, before, strict=True)] == [True, False, True]
+    again = types.instance_types(SETUP, market())
+    assert [new is old for new, old in zip(again, after, strict=True)] == [True, False, True]
+    assert again[1] == before[1]
 
 
 @pytest.mark.aws("AWS-122")
@@ -159,10 +162,11 @@ class FailsOnce:
     def __hash__(self) -> int:
         return id(self)
 
-    def numbers(self, description: TypeDescription, /) -> KubeletNumbers:
+    def numbers(self, description: TypeDescription, usual_pods: int, /) -> KubeletNumbers:
+        del usual_pods
         if description.instance_type in self.failures:
             raise InvalidObject("division by zero", path="maxPods")
-        return KubeletNumbers.of(max_pods=7)
+        return KubeletNumbers(max_pods=7)
 
 
 @pytest.mark.aws("AWS-061", "AWS-062")

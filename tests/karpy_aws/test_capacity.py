@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from karpy.errors import InvalidObject
-from karpy_aws.capacity import eni_limited_pods, pod_limit, storage_bytes, usable_memory_mib
+from karpy_aws.capacity import eni_limited_pods, pod_limit, storage_bytes, usable_memory_mib, usual_pods
 from karpy_aws.descriptions import (
     Efa,
     Gpu,
@@ -16,8 +16,8 @@ from karpy_aws.descriptions import (
     Processor,
 )
 from karpy_aws.families import FAMILIES
+from karpy_aws.kubeletnumbers import KubeletNumbers
 from karpy_aws.objects.nodeclass import BlockDeviceMapping, Ebs, NetworkInterface
-from karpy_aws.overhead import KubeletNumbers
 from karpy_aws.setup import NodeSetup
 from tests.karpy_aws.sold import SUBNETS, built, described, network
 
@@ -67,8 +67,8 @@ def test_an_efa_only_interface_of_the_first_card_holds_none() -> None:
 def test_pods_are_as_many_as_asked_for_or_there_are_addresses_but_no_more_than_per_core(
     family: str, max_pods: int | None, per_core: int, pods: int
 ) -> None:
-    said = KubeletNumbers.of(max_pods=max_pods, pods_per_core=per_core)
-    assert pod_limit(described(), FAMILIES[family], said) == pods
+    said = KubeletNumbers(max_pods=max_pods, pods_per_core=per_core)
+    assert pod_limit(described(), FAMILIES[family], said, usual_pods(described(), FAMILIES[family])) == pods
 
 
 @pytest.mark.aws("AWS-117")
@@ -76,7 +76,7 @@ def test_pods_are_as_many_as_asked_for_or_there_are_addresses_but_no_more_than_p
     ("family", "counted"), [("AL2", 29), ("AL2023", 29), ("Custom", 29), ("Bottlerocket", 200), ("Windows2022", 200)]
 )
 def test_the_kubelets_memory_grows_with_addresses_or_with_the_pods_that_are_let_in(family: str, counted: int) -> None:
-    setup = NodeSetup(family=FAMILIES[family], kubelet=KubeletNumbers.of(max_pods=200), subnets=SUBNETS)
+    setup = NodeSetup(family=FAMILIES[family], kubelet=KubeletNumbers(max_pods=200), subnets=SUBNETS)
     assert built(described(), setup).overhead.kube_reserved["memory"] == (11 * counted + 255) * MIB
 
 

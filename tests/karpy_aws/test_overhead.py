@@ -5,7 +5,9 @@ import pytest
 from karpy.cloud.instancetype import Overhead
 from karpy.errors import InvalidObject
 from karpy.resources import Resources
-from karpy_aws.overhead import KubeletNumbers, node_overhead
+from karpy_aws.kubeletnumbers import KubeletNumbers
+from karpy_aws.objects.kubelet import Kubelet
+from karpy_aws.overhead import node_overhead
 
 MIB = 2**20
 GIB = 2**30
@@ -16,7 +18,7 @@ def overhead(
 ) -> Overhead:
     """With eviction thresholds by signal, their dots and dashes written as underscores."""
     hard = {signal.replace("_", "."): text for signal, text in said.items()}
-    kubelet = KubeletNumbers.of(eviction_hard=hard)
+    kubelet = KubeletNumbers(eviction_hard=tuple(hard.items()))
     return node_overhead(vcpus=vcpus, pods=pods, memory=memory, storage=storage, kubelet=kubelet)
 
 
@@ -34,7 +36,9 @@ def test_each_pod_costs_11_mib() -> None:
 
 @pytest.mark.aws("AWS-114")
 def test_what_the_user_reserves_replaces_the_default_of_that_resource() -> None:
-    said = KubeletNumbers.of(kube_reserved={"cpu": "500m"}, system_reserved={"memory": "100Mi"})
+    said = KubeletNumbers.of(
+        Kubelet.from_dict({"kubeReserved": {"cpu": "500m"}, "systemReserved": {"memory": "100Mi"}})
+    )
     kept = node_overhead(vcpus=2, pods=29, memory=8 * GIB, storage=20 * GIB, kubelet=said)
     assert kept.kube_reserved == Resources({"cpu": 500, "memory": 574 * MIB, "ephemeral-storage": GIB})
     assert kept.system_reserved == Resources({"memory": 100 * MIB})
@@ -65,10 +69,10 @@ def test_thresholds_of_other_signals_keep_nothing() -> None:
 
 
 def test_a_threshold_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(InvalidObject, match=r"evictionHard\[memory.available\]: 'plenty' is no threshold"):
+    with pytest.raises(InvalidObject, match=r"spec.kubelet.evictionHard\[memory.available\]: 'plenty' is no threshold"):
         overhead(memory_available="plenty")
 
 
 def test_a_reservation_that_is_none_is_refused_by_name() -> None:
-    with pytest.raises(InvalidObject, match=r"kubeReserved\.?cpu"):
-        KubeletNumbers.of(kube_reserved={"cpu": "lots"})
+    with pytest.raises(InvalidObject, match=r"spec.kubelet.kubeReserved\.?cpu"):
+        KubeletNumbers.of(Kubelet.from_dict({"kubeReserved": {"cpu": "lots"}}))

@@ -16,7 +16,6 @@ from karpy.cloud.instancetype import Offering
 from karpy_aws import labels
 from karpy_aws.objects.ec2nodeclass import decode_ec2_node_class
 from karpy_aws.objects.nodeclass import CapacityReservationTerm, NodeClass
-from karpy_aws.overhead import KubeletNumbers
 from karpy_aws.placementgroups import placement_group_request, read_placement_group
 from karpy_aws.reservations import available_counts, reservation_request, resolve_reservations
 from tests.karpy_aws.vectorworld import NOW, instance_types, lines, setup, told
@@ -115,9 +114,7 @@ def test_offerings_are_as_karpenter_makes_them(shared: Path) -> None:
         options, world = line.get("options", {}), line["world"]
         read = decode_ec2_node_class(line["nodeClass"])
         node_class, counts = resolved(read, world, reserved=options.get("reservedCapacity", True))
-        types = instance_types(
-            shared, {**world, "reservationCounts": counts}, setup(node_class, KubeletNumbers(), options)
-        )
+        types = instance_types(shared, {**world, "reservationCounts": counts}, setup(node_class, options))
         for name, wanted in line["expect"]["instanceTypes"].items():
             built = types.by_name(name)
             assert built is not None

@@ -17,7 +17,6 @@ from karpy_aws.capacity import VM_MEMORY_OVERHEAD_PERCENT
 from karpy_aws.descriptions import read_descriptions
 from karpy_aws.objects import NodeClass
 from karpy_aws.offerings import Conditions
-from karpy_aws.overhead import KubeletSource
 from karpy_aws.setup import NodeSetup
 from karpy_aws.unavailable import OfferingKey, UnavailableOfferings
 
@@ -55,10 +54,10 @@ class InventedPrices:
         return self.on_demand.get(instance_type)
 
 
-def setup(node_class: NodeClass, kubelet: KubeletSource, options: Mapping[str, Any]) -> NodeSetup:
+def setup(node_class: NodeClass, options: Mapping[str, Any]) -> NodeSetup:
     return NodeSetup.of(
         node_class,
-        kubelet,
+        expressions=options.get("nodeClassCEL", False),
         memory_overhead_percent=float(options.get("vmMemoryOverheadPercent", VM_MEMORY_OVERHEAD_PERCENT)),
         reserved_enis=options.get("reservedENIs", 0),
         sells_reserved=options.get("reservedCapacity", True),
@@ -109,3 +108,11 @@ def amounts(quantities: Mapping[str, str] | Resources) -> dict[str, int]:
     """What there is some of. Karpenter lets what is left fall below zero, where karpy stops."""
     parsed = quantities if isinstance(quantities, Resources) else Resources.parse(quantities)
     return {name: amount for name, amount in parsed.items() if amount > 0 and name not in FROM_OTHER_TABLES}
+
+
+def whole_bytes(quantities: Mapping[str, str]) -> dict[str, str]:
+    """What is left, without the fraction of a byte that Karpenter keeps and karpy does not."""
+    return {
+        name: str(int(text[:-1]) // 1_000) if name == "memory" and text.endswith("m") else text
+        for name, text in quantities.items()
+    }
