@@ -39,7 +39,7 @@ MANAGED_FIELDS: Final = tuple(field.encode_name for field in msgspec.structs.fie
 class Kubelet:
     """``raw`` as the API has it, and what it says, name by name.
 
-    ``max_pods`` and the values of the two reserved maps may be expressions; see `karpy_aws.objects.kubeletvalues`.
+    ``max_pods`` and the values of the two reserved maps may be expressions; see `karpy_aws.kubeletvalues`.
 
     >>> Kubelet.from_dict({"maxPods": 30, "maxParallelImagePulls": 5}).unmanaged
     {'maxParallelImagePulls': 5}

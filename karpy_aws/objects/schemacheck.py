@@ -92,6 +92,7 @@ def _unknown(value: Any, schema: Schema, path: str) -> Iterator[str]:
 _WORDS: Final = {
     "string": "text",
     "integer": "an integer",
+    "number": "a number",
     "boolean": "true or false",
     "array": "a list",
     "object": "an object",
@@ -124,6 +125,7 @@ def _wanted(value: Any, schema: Schema) -> str:
     fits = {
         "string": isinstance(value, str),
         "integer": _is_integer(value),
+        "number": isinstance(value, int | float) and not isinstance(value, bool),
         "boolean": isinstance(value, bool),
         "array": isinstance(value, list),
         "object": isinstance(value, Mapping),
@@ -171,7 +173,12 @@ def _object(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Vio
     for name, member in said.items():
         inner = properties.get(name, additional)
         if inner is not None:
-            yield from _structure(member, inner, f"{path}.{name}")
+            yield from _structure(member, inner, _below(path, name, properties))
+
+
+def _below(path: str, name: str, properties: Schema) -> str:
+    """Keys of maps stand in brackets: they may have dots themselves."""
+    return f"{path}.{name}" if name in properties else f"{path}[{name}]"
 
 
 def _value_of(schema: Schema) -> str:
@@ -199,7 +206,7 @@ def _rules(value: Any, schema: Schema, path: str) -> Iterator[Violation]:
         for name, member in value.items():
             inner = properties.get(name, additional)
             if inner is not None and member is not None:
-                yield from _rules(member, inner, f"{path}.{name}")
+                yield from _rules(member, inner, _below(path, name, properties))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from _rules(item, schema.get("items") or {}, f"{path}[{index}]")

@@ -118,14 +118,14 @@ def judged_alike(of: tuple[str, str], spec: dict[str, Any]) -> None:
     assert at_maps == at_the_door
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(node_classes)
 def test_a_node_class_is_judged_alike_by_crd_and_reader(spec: dict[str, Any]) -> None:
     judged_alike(("EC2NodeClass", "v1"), spec)
     judged_alike(("EC2NodeClass", "v1beta1"), spec)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(templates)
 def test_a_node_template_is_judged_alike_by_crd_and_reader(spec: dict[str, Any]) -> None:
     judged_alike(("AWSNodeTemplate", "v1alpha1"), spec)
