@@ -25,7 +25,14 @@ from karpy_aws.objects.schema import (
     with_rules,
 )
 
-__all__ = ["ALIAS_FAMILIES", "FAMILIES", "OLDER_FAMILIES", "RESTRICTED_TAGS", "ec2_node_class_spec"]
+__all__ = [
+    "ALIAS_FAMILIES",
+    "FAMILIES",
+    "OLDER_FAMILIES",
+    "RESTRICTED_TAGS",
+    "ec2_node_class_spec",
+    "is_restricted_tag",
+]
 
 FAMILIES: Final = ("AL2", "AL2023", "Bottlerocket", "Custom", "Windows2019", "Windows2022", "Windows2025")
 OLDER_FAMILIES: Final = (*FAMILIES, "Ubuntu")
@@ -233,6 +240,11 @@ _IMAGES_OF_CUSTOM: Final = Rule(
 
 
 # Identity and tags
+
+
+def is_restricted_tag(key: str) -> bool:
+    """Whether only karpy itself may set the tag."""
+    return key in RESTRICTED_TAGS or key.startswith(RESTRICTED_TAG_PREFIX)
 
 
 def _identity_problem(spec: _Object) -> str:
