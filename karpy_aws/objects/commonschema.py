@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from karpy.errors import InvalidObject
 from karpy.quantity import parse_units
 from karpy_aws.objects.schema import ACCEPTED, Rule, Schema, integer, listing, mapping, record, text, truth, with_rules
 
-__all__ = ["HOP_LIMITS", "VOLUME_TYPES", "common_fields", "status_schema"]
+__all__ = ["HOP_LIMITS", "VOLUME_TYPES", "common_fields", "has_class_size", "status_schema"]
 
 HOP_LIMITS: Final = {"v1": 1, "v1beta1": 2}
 """How many network hops metadata may travel by default; v1 shut pods out."""
@@ -73,6 +74,11 @@ def _metadata_options(hop_limit: int | None) -> dict[str, Any]:
 
 def _size() -> dict[str, Any]:
     return text("Such as 100Gi.", pattern=_SIZE, **{ACCEPTED: _SIZE_WORDS})
+
+
+def has_class_size(size: str | int) -> bool:
+    """Whether a size is written as EC2NodeClass demands it."""
+    return isinstance(size, str) and re.fullmatch(_SIZE, size) is not None
 
 
 def _any_size() -> dict[str, Any]:

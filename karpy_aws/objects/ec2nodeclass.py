@@ -14,7 +14,7 @@ import msgspec
 from karpy.objects.kinds import Kind
 from karpy.objects.meta import Integer, ObjectMeta, Wire, decode
 from karpy.objects.nodepool import at
-from karpy_aws.objects.ec2nodeclassschema import ALIAS_FAMILIES, ec2_node_class_spec
+from karpy_aws.objects.ec2nodeclassschema import ec2_node_class_spec
 from karpy_aws.objects.kubelet import Kubelet
 from karpy_aws.objects.nodeclass import (
     BlockDeviceMapping,
@@ -29,6 +29,7 @@ from karpy_aws.objects.nodeclass import (
 )
 from karpy_aws.objects.schema import Schema
 from karpy_aws.objects.schemacheck import violations, with_defaults
+from karpy_aws.objects.selectorschema import ALIAS_FAMILIES
 from karpy_aws.objects.status import NodeClassStatusFields
 
 __all__ = ["EC2_NODE_CLASS", "decode_ec2_node_class", "read_ec2_node_class", "spec_schema"]

@@ -7,29 +7,40 @@ lost by a write through it. It differs in what it demands: it knows Ubuntu, and 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from karpy_aws.objects.commonschema import HOP_LIMITS, common_fields
 from karpy_aws.objects.schema import (
-    ACCEPTED,
     Rule,
     Schema,
     integer,
     listing,
-    mapping,
     open_object,
     record,
     text,
     truth,
     with_rules,
 )
+from karpy_aws.objects.selectorschema import (
+    FAMILIES,
+    group_term,
+    identifier,
+    image_term,
+    reservation_term,
+    said,
+    subnet_term,
+    terms,
+)
 
-__all__ = ["ALIAS_FAMILIES", "FAMILIES", "OLDER_FAMILIES", "RESTRICTED_TAGS", "ec2_node_class_spec"]
+__all__ = [
+    "OLDER_FAMILIES",
+    "RESTRICTED_TAGS",
+    "ec2_node_class_spec",
+    "is_restricted_tag",
+]
 
-FAMILIES: Final = ("AL2", "AL2023", "Bottlerocket", "Custom", "Windows2019", "Windows2022", "Windows2025")
 OLDER_FAMILIES: Final = (*FAMILIES, "Ubuntu")
-ALIAS_FAMILIES: Final = {name.lower(): name for name in FAMILIES if name != "Custom"}
 RESTRICTED_TAGS: Final = (
     "eks:eks-cluster-name",
     "karpenter.sh/nodepool",
@@ -37,8 +48,6 @@ RESTRICTED_TAGS: Final = (
     "karpenter.k8s.aws/ec2nodeclass",
 )
 RESTRICTED_TAG_PREFIX: Final = "kubernetes.io/cluster"
-_MAX_TERMS: Final = 30
-_MAX_TAGS: Final = 20
 
 _Object = Mapping[str, Any]
 
@@ -48,10 +57,10 @@ def ec2_node_class_spec(version: str) -> Schema:
     """The schema of ``spec`` in this version."""
     is_newest = version == "v1"
     own = {
-        "subnetSelectorTerms": _terms(_subnet_term(), "Subnets for nodes; any term may match.", least=1),
-        "securityGroupSelectorTerms": _terms(_group_term(), "Security groups of nodes; any term may match.", least=1),
+        "subnetSelectorTerms": terms(subnet_term(), "Subnets for nodes; any term may match.", least=1),
+        "securityGroupSelectorTerms": terms(group_term(), "Security groups of nodes; any term may match.", least=1),
         "amiSelectorTerms": with_rules(
-            _terms(_image_term(), "Images for nodes; any term may match.", least=1), _ALIAS_ALONE
+            terms(image_term(), "Images for nodes; any term may match.", least=1), _ALIAS_ALONE
         ),
         "amiFamily": text(
             "Operating system of the images; not needed beside an alias.",
@@ -71,117 +80,7 @@ def ec2_node_class_spec(version: str) -> Schema:
     return with_rules(record(fields, "What nodes are made of.", required), _IDENTITY, *family_rules)
 
 
-# Terms
-
-
-def _terms(term: Schema, description: str, *, least: int) -> dict[str, Any]:
-    return listing(term, description, **({"minItems": least} if least else {}), maxItems=_MAX_TERMS)
-
-
-def _tags() -> dict[str, Any]:
-    """Not empty: no tag at all would match everything in the account."""
-    filled = Rule(
-        "self.all(k, k != '' && self[k] != '')",
-        "non-empty keys and values",
-        lambda tags: next((f"{key!r}: {value!r} is empty" for key, value in tags.items() if not (key and value)), ""),
-    )
-    return with_rules(mapping("All must match.", minProperties=1, maxProperties=_MAX_TAGS), filled)
-
-
-def _identifier(prefix: str) -> dict[str, Any]:
-    return text(pattern=f"^{prefix}-[0-9a-z]+$", **{ACCEPTED: f"{prefix}- with small letters and digits"})
-
-
-def _subnet_term() -> dict[str, Any]:
-    fields = {"tags": _tags(), "id": _identifier("subnet")}
-    return with_rules(record(fields), _one_of("tags", "id"), _alone("id", "tags"))
-
-
-def _group_term() -> dict[str, Any]:
-    fields = {"tags": _tags(), "id": _identifier("sg"), "name": text(minLength=1)}
-    rules = (_one_of("tags", "id", "name"), _alone("id", "tags", "name"), _alone("name", "tags", "id"))
-    return with_rules(record(fields), *rules)
-
-
-def _image_term() -> dict[str, Any]:
-    """Karpenter lets an SSM parameter stand beside an id or an alias, which win."""
-    fields = {
-        "alias": _alias(),
-        "tags": _tags(),
-        "id": _identifier("ami"),
-        "name": text("Name of the image; wildcards are allowed.", minLength=1),
-        "owner": text("Account that owns the image, self, amazon or aws-marketplace.", minLength=1),
-        "ssmParameter": text("Systems Manager parameter that holds the image's id.", minLength=1),
-    }
-    return with_rules(
-        record(fields),
-        _one_of("tags", "id", "name", "alias", "ssmParameter"),
-        _alone("id", "alias", "tags", "name", "owner"),
-        _alone("alias", "id", "tags", "name", "owner"),
-    )
-
-
-def _reservation_term() -> dict[str, Any]:
-    fields = {
-        "tags": _tags(),
-        "id": _identifier("cr"),
-        "ownerID": text("Account that owns it.", pattern="^[0-9]{12}$", **{ACCEPTED: "an account of twelve digits"}),
-        "instanceMatchCriteria": text("Who may use it.", enum=["open", "targeted"]),
-    }
-    return with_rules(
-        record(fields),
-        _one_of("tags", "id", "instanceMatchCriteria"),
-        _alone("id", "tags", "ownerID", "instanceMatchCriteria"),
-    )
-
-
-def _one_of(*fields: str) -> Rule:
-    return Rule(
-        " || ".join(f"has(self.{field})" for field in fields),
-        f"at least one of {', '.join(fields)}",
-        lambda term: "" if _said(term, fields) else "the term names nothing",
-    )
-
-
-def _alone(field: str, *others: str) -> Rule:
-    def problem(term: _Object) -> str:
-        beside = _said(term, others) if term.get(field) is not None else []
-        return f"{', '.join(beside)} stands beside {field}" if beside else ""
-
-    either = " || ".join(f"has(self.{other})" for other in others)
-    return Rule(f"!has(self.{field}) || !({either})", f"{field} without {', '.join(others)}", problem)
-
-
-def _said(term: _Object, fields: Sequence[str]) -> list[str]:
-    return [field for field in fields if term.get(field) is not None]
-
-
 # Images and families
-
-
-def _alias() -> dict[str, Any]:
-    names = ", ".join(f"'{name}'" for name in ALIAS_FAMILIES)
-    described = text(
-        "family@version, such as al2023@latest.",
-        maxLength=30,
-        pattern="^[a-zA-Z0-9]+@[^@]+$",
-        **{ACCEPTED: "family@version"},
-    )
-    known = Rule(
-        f"self.split('@')[0] in [{names}]",
-        f"{', '.join(ALIAS_FAMILIES)}, each with @version",
-        lambda alias: "" if alias.partition("@")[0] in ALIAS_FAMILIES else f"{alias!r} names no family",
-    )
-    latest = Rule(
-        "!self.startsWith('windows') || !self.contains('@') || self.endsWith('@latest')",
-        "latest as the version of Windows",
-        lambda alias: (
-            f"{alias!r} pins a version"
-            if alias.startswith("windows") and "@" in alias and not alias.endswith("@latest")
-            else ""
-        ),
-    )
-    return with_rules(described, known, latest)
 
 
 _ALIAS_ALONE: Final = Rule(
@@ -235,8 +134,13 @@ _IMAGES_OF_CUSTOM: Final = Rule(
 # Identity and tags
 
 
+def is_restricted_tag(key: str) -> bool:
+    """Whether only karpy itself may set the tag."""
+    return key in RESTRICTED_TAGS or key.startswith(RESTRICTED_TAG_PREFIX)
+
+
 def _identity_problem(spec: _Object) -> str:
-    given = _said(spec, ("role", "instanceProfile"))
+    given = said(spec, ("role", "instanceProfile"))
     if len(given) == 1:
         return ""
     return "both role and instanceProfile are set" if given else "neither role nor instanceProfile is set"
@@ -263,15 +167,15 @@ _TAG_RULES: Final = (_restricted(RESTRICTED_TAG_PREFIX, prefix=True), *(_restric
 
 
 def _placement() -> dict[str, Schema]:
-    group = {"name": text("Name of the group.", minLength=1), "id": _identifier("pg")}
+    group = {"name": text("Name of the group.", minLength=1), "id": identifier("pg")}
     either = Rule(
         "has(self.name) != has(self.id)",
         "exactly one of name and id",
-        lambda selector: "" if len(_said(selector, ("name", "id"))) == 1 else "it names none, or one twice",
+        lambda selector: "" if len(said(selector, ("name", "id"))) == 1 else "it names none, or one twice",
     )
     return {
-        "capacityReservationSelectorTerms": _terms(
-            _reservation_term(), "Reservations that nodes may use; any term may match.", least=0
+        "capacityReservationSelectorTerms": terms(
+            reservation_term(), "Reservations that nodes may use; any term may match.", least=0
         ),
         "placementGroupSelector": with_rules(record(group, "Placement group of nodes: its name or its id."), either),
         "cpuOptions": record(

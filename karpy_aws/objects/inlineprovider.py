@@ -16,12 +16,12 @@ from karpy.objects.kinds import PROVISIONER
 from karpy.objects.meta import ObjectMeta, Wire, decode
 from karpy.objects.nodepool import at
 from karpy_aws.objects.kubelet import Kubelet
-from karpy_aws.objects.nodeclass import NodeClass
+from karpy_aws.objects.nodeclass import NodeClass, SelectorTerm
 from karpy_aws.objects.nodetemplate import NodeTemplateSpec, build
 from karpy_aws.objects.nodetemplateschema import TEMPLATE_ONLY, inline_provider_spec
 from karpy_aws.objects.schemacheck import violations
 
-__all__ = ["read_inline_provider"]
+__all__ = ["default_selector", "read_inline_provider", "with_default_selectors"]
 
 _PATH: Final = "spec.provider"
 _ACCEPTED: Final = sorted(inline_provider_spec()["properties"])
@@ -40,7 +40,7 @@ class _Provisioner(Wire, frozen=True):
 def read_inline_provider(data: Mapping[str, Any]) -> NodeClass:
     """Read the inline provider of a Provisioner.
 
-    Selectors that are not given stay empty; the cluster's own tag ``kubernetes.io/cluster/<name>`` is meant then.
+    Selectors that are not given stay empty; see `with_default_selectors`.
 
     Raises:
         InvalidObject: naming the field path, what was found and what is accepted.
@@ -58,6 +58,28 @@ def read_inline_provider(data: Mapping[str, Any]) -> NodeClass:
     if kubelet is None:
         return read
     return attrs.evolve(read, kubelet=at("spec.kubeletConfiguration", Kubelet.from_dict, kubelet))
+
+
+def default_selector(cluster: str) -> dict[str, str]:
+    """What a selector that is not given means: all that bears the cluster's tag.
+
+    >>> default_selector("prod")
+    {'kubernetes.io/cluster/prod': '*'}
+    """
+    return {f"kubernetes.io/cluster/{cluster}": "*"}
+
+
+def with_default_selectors(node_class: NodeClass, cluster: str) -> NodeClass:
+    """The node class with the selectors that its Provisioner did not give; those of other kinds stay as they are."""
+    if node_class.origin != PROVISIONER:
+        return node_class
+    default = (SelectorTerm(tags=default_selector(cluster)),)
+    own_template = bool(node_class.launch_template)
+    return attrs.evolve(
+        node_class,
+        subnet_selector_terms=node_class.subnet_selector_terms or default,
+        security_group_selector_terms=node_class.security_group_selector_terms or (() if own_template else default),
+    )
 
 
 def _check_field(field: str) -> None:

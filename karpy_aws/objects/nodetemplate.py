@@ -13,7 +13,7 @@ from karpy_aws.objects.nodetemplateschema import ID_KEYS, NAME_KEY, OWNERS_KEY, 
 from karpy_aws.objects.schemacheck import violations
 from karpy_aws.objects.status import NodeClassStatusFields
 
-__all__ = ["AWS_NODE_TEMPLATE", "decode_node_template", "read_node_template"]
+__all__ = ["AWS_NODE_TEMPLATE", "decode_node_template", "read_node_template", "selector_terms"]
 
 AWS_NODE_TEMPLATE: Final = Kind(
     "karpenter.k8s.aws", "v1alpha1", "AWSNodeTemplate", "awsnodetemplates", namespaced=False
@@ -72,9 +72,9 @@ def build(
         name=metadata.name,
         origin=origin,
         metadata=metadata,
-        subnet_selector_terms=_terms(spec.subnet_selector, splits_values=True),
-        security_group_selector_terms=_terms(spec.security_group_selector, splits_values=True),
-        ami_selector_terms=_terms(spec.ami_selector),
+        subnet_selector_terms=selector_terms(spec.subnet_selector, splits_values=True),
+        security_group_selector_terms=selector_terms(spec.security_group_selector, splits_values=True),
+        ami_selector_terms=selector_terms(spec.ami_selector),
         ami_family=spec.ami_family or "AL2",
         user_data=spec.user_data,
         instance_profile=spec.instance_profile,
@@ -88,7 +88,7 @@ def build(
     )
 
 
-def _terms(selector: Mapping[str, str] | None, *, splits_values: bool = False) -> tuple[SelectorTerm, ...]:
+def selector_terms(selector: Mapping[str, str] | None, *, splits_values: bool = False) -> tuple[SelectorTerm, ...]:
     """One term, since all entries of the map must hold; ids, image names and owners multiply it.
 
     A comma in a subnet's or security group's tag value separates alternatives; each becomes a term.

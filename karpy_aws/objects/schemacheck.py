@@ -54,16 +54,16 @@ def violations(value: Any, schema: Schema, path: str) -> tuple[Violation, ...]:
 
 
 def with_defaults(value: Any, schema: Schema) -> Any:
-    """``value`` with the defaults of ``schema`` filled in, and without nulls; what is not known stays."""
-    if isinstance(value, Mapping):
-        properties = schema.get("properties") or {}
+    """``value`` with the defaults of ``schema`` filled in, and without nulls; what is not known stays as it is."""
+    properties = schema.get("properties") or {}
+    if isinstance(value, Mapping) and properties:
         filled = {name: member for name, member in value.items() if member is not None}
         for name, inner in properties.items():
             if name not in filled and "default" in inner:
                 filled[name] = inner["default"]
         return {name: with_defaults(member, properties.get(name, {})) for name, member in filled.items()}
-    if isinstance(value, list):
-        return [with_defaults(item, schema.get("items") or {}) for item in value]
+    if isinstance(value, list) and "items" in schema:
+        return [with_defaults(item, schema["items"]) for item in value]
     return value
 
 
@@ -159,6 +159,10 @@ def _number(value: float, schema: Schema, path: str) -> Iterator[Violation]:
 
 
 def _object(value: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Violation]:
+    strange = [name for name in value if not isinstance(name, str)]
+    if strange:
+        yield Violation(ViolationKind.TYPE, path, f"found the key {shown(strange[0])}", "text as keys")
+        return
     said = {name: member for name, member in value.items() if member is not None}
     properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
     for name in schema.get("required") or ():

@@ -53,6 +53,8 @@ def value(source: str) -> int:
         ("1 / 0 > 1 || true ? 1 : 0", 1),
         ("1 / 0 > 1 && false ? 1 : 0", 0),
         ("-9223372036854775808 + 1", -(2**63) + 1),
+        ("1" + "+1" * 120, 121),
+        ("-" * 240 + "1", 1),
     ],
 )
 def test_what_an_expression_comes_to(source: str, expected: int) -> None:
@@ -84,6 +86,8 @@ def test_what_an_expression_comes_to(source: str, expected: int) -> None:
         ("'a\\q' == 'a' ? 1 : 2", "escape .q is not known"),
         ("(" * 60 + "1" + ")" * 60, "nested too deeply"),
         ("1" + " + 1" * 600, "it has 2401 characters"),
+        ("1" + "+1" * 600, "it has 1202 parts"),
+        ("-" * 600 + "1", "it has 602 parts"),
     ],
 )
 def test_what_has_no_meaning(source: str, told: str) -> None:
