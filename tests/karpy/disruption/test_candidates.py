@@ -97,6 +97,14 @@ def test_what_blocks_is_told(objects: list[dict[str, Any]], text: str) -> None:
     assert text in reason(*objects)
 
 
+@pytest.mark.core("CORE-530")
+def test_a_node_that_a_command_is_about_is_not_looked_at_for_another() -> None:
+    snapshot = Snapshot.from_objects([make_nodepool(), *make_machine("m"), *make_machine("n")])
+    found, refused = candidates(snapshot, make_catalog(snapshot), now=START, busy=frozenset({"m"}))
+    assert [each.claim for each in found] == ["n"]
+    assert refused == {"m": NotCandidate("Node is being disrupted")}
+
+
 @pytest.mark.core("CORE-524")
 def test_a_budget_about_daemon_pods_blocks_too() -> None:
     daemon = make_pod("d", node="m", owner="DaemonSet", labels={"app": "web"})
