@@ -49,6 +49,7 @@ def multi_node(scene: Scene) -> tuple[Command, ...]:
 def _within_budgets(scene: Scene) -> list[Candidate]:
     """Those that may all go at once."""
     left: dict[str, Allowance] = {}
+    spent: dict[str, BudgetSpent] = {}
     found = []
     wanted = (each for each in scene.candidates(_METHOD) if is_wanted(scene, each, _METHOD))
     for candidate in by_savings(wanted):
@@ -58,8 +59,10 @@ def _within_budgets(scene: Scene) -> list[Candidate]:
         if left[pool.name].allowed > 0:
             left[pool.name] = left[pool.name].less(1)
             found.append(candidate)
-        else:
-            scene.docket.say(candidate.view.name, BudgetSpent(str(left[pool.name])), _METHOD)
+            continue
+        if pool.name not in spent:  # nodes by the thousand may hear the same
+            spent[pool.name] = BudgetSpent(str(left[pool.name]))
+        scene.docket.say(candidate.view.name, spent[pool.name], _METHOD)
     return found
 
 

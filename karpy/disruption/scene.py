@@ -15,7 +15,7 @@ from karpy.disruption.churn import Churn
 from karpy.disruption.command import Command, Method, Reason
 from karpy.disruption.cost import disruption_cost
 from karpy.disruption.driftmodes import DriftState, drift_state
-from karpy.disruption.moves import Moves
+from karpy.disruption.past import Past
 from karpy.disruption.score import Totals
 from karpy.disruption.screen import Screen
 from karpy.disruption.verdicts import BudgetSpent, Docket, NotJudgedYet, Verdict
@@ -24,30 +24,7 @@ from karpy.settings import Settings
 from karpy.state.nodeview import NodeView
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["Past", "Scene"]
-
-
-@attrs.frozen(kw_only=True)
-class Past:
-    """What earlier passes leave to the next: a value that the controller keeps, and may lose without harm.
-
-    ``busy`` are the claims that commands are about already; ``moves`` are the pods that were moved lately. ``answers`` need not be
-    found again as long as nothing changes. ``waiting`` are the claims that were to be looked at alone and were not, with the number
-    of passes since they were.
-    """
-
-    busy: frozenset[str] = frozenset()
-    moves: Moves = Moves()
-    answers: Answers = Answers()
-    waiting: Mapping[str, int] = attrs.field(factory=dict)
-
-    def after(self, command: Command, snapshot: Snapshot, now: float) -> Past:
-        """What is to be remembered once the command has begun, on the cluster as it was then."""
-        return attrs.evolve(self, moves=self.moves.after(command, snapshot, now))
-
-    def failed(self, command: Command) -> Past:
-        """The same once the command came to nothing: its nodes stay as they are."""
-        return attrs.evolve(self, moves=self.moves.without(command))
+__all__ = ["Scene"]
 
 
 class Scene:
@@ -103,6 +80,8 @@ class Scene:
 
     def candidates(self, method: Method) -> tuple[Candidate, ...]:
         """The nodes that this method may look at."""
+        if self.churn.is_off and not (method.is_graceful and self._holds_some):
+            return self.all_candidates
         free = []
         for candidate in self.all_candidates:
             verdict = self.restraint(candidate, method)
@@ -111,6 +90,10 @@ class Scene:
             elif method.reason is not Reason.DRIFTED or candidate.has_drifted:
                 self.docket.say(candidate.view.name, verdict, method)
         return tuple(free)
+
+    @functools.cached_property
+    def _holds_some(self) -> bool:
+        return any(candidate.hold is not None for candidate in self.all_candidates)
 
     # What keeps them from going
 
@@ -231,10 +214,6 @@ class Scene:
         if key not in self._allowances:
             self._allowances[key] = allowance(self.snapshot, pool, reason, self.now)
         return self._allowances[key]
-
-    def allowed(self, pool: NodePool, reason: Reason) -> int:
-        """How many more nodes of the pool may go in this pass."""
-        return self.allowance(pool, reason).allowed
 
     def is_allowed(self, candidate: Candidate, method: Method) -> bool:
         """Whether budgets let this one go, and the pool if it drifted; if not, that is its verdict."""

@@ -7,7 +7,7 @@ import pytest
 
 from karpy.clock import format_time
 from karpy.cloud.instancetype import Offering
-from karpy.disruption.candidates import Candidate, candidates, freed_at, is_consolidatable
+from karpy.disruption.candidates import Candidate, candidates, freed_at
 from karpy.disruption.verdicts import NotCandidate, Verdict
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
@@ -215,7 +215,7 @@ def test_a_node_is_consolidatable_when_its_claim_says_so() -> None:
     def consolidatable(*conditions: dict[str, str]) -> bool:
         machine = make_machine("m", conditions=conditions)
         (found,), _refused = verdicts(Snapshot.from_objects([make_nodepool(), *machine]))
-        return is_consolidatable(found)
+        return found.unwanted is None
 
     assert consolidatable(make_condition("Consolidatable"))
     assert not consolidatable(make_condition("Consolidatable", status="False"))

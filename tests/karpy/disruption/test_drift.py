@@ -93,7 +93,7 @@ def test_no_more_go_than_the_budgets_allow() -> None:
 @pytest.mark.core("CORE-609")
 def test_they_are_counted_as_eligible() -> None:
     scene = scene_of(drifted("a"), drifted("b"), machine("c", "c4", 4))
-    counts = {reason.value: count for reason, count in eligible(scene.all_candidates, scene.catalog).items()}
+    counts = {reason.value: count for reason, count in eligible(scene.all_candidates).items()}
     assert counts == {"Empty": 0, "Underutilized": 0, "Drifted": 2}
 
 
