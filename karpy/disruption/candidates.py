@@ -67,7 +67,7 @@ class Candidate:
         """1 and what it costs to move each pod; a pod that is worth nothing does not count (core specification 5.2)."""
         return self.view.derived(disruption_cost)
 
-    @property
+    @functools.cached_property
     def savings_ratio(self) -> float:
         return self.price / self.disruption_cost
 
