@@ -13,7 +13,7 @@ from karpy.disruption.candidates import Candidate, by_savings
 from karpy.disruption.command import Command, Method
 from karpy.disruption.consolidation import consolidate, is_wanted
 from karpy.disruption.scene import Scene
-from karpy.disruption.verdicts import BudgetSpent, Chosen, NoCheaper, Verdict
+from karpy.disruption.verdicts import Chosen, NoCheaper, Verdict
 from karpy.state.nodeview import NodeView
 
 __all__ = ["multi_node"]
@@ -49,7 +49,6 @@ def multi_node(scene: Scene) -> tuple[Command, ...]:
 def _within_budgets(scene: Scene) -> list[Candidate]:
     """Those that may all go at once."""
     left: dict[str, Allowance] = {}
-    spent: dict[str, BudgetSpent] = {}
     found = []
     wanted = (each for each in scene.candidates(_METHOD) if is_wanted(scene, each, _METHOD))
     for candidate in by_savings(wanted):
@@ -59,10 +58,8 @@ def _within_budgets(scene: Scene) -> list[Candidate]:
         if left[pool.name].allowed > 0:
             left[pool.name] = left[pool.name].less(1)
             found.append(candidate)
-            continue
-        if pool.name not in spent:  # nodes by the thousand may hear the same
-            spent[pool.name] = BudgetSpent(str(left[pool.name]))
-        scene.docket.say(candidate.view.name, spent[pool.name], _METHOD)
+        else:
+            scene.keep_for_budget(candidate, left[pool.name], _METHOD)
     return found
 
 

@@ -54,7 +54,7 @@ class Scene:
         """The claims that this pass did not come to."""
         self._totals: dict[str, Totals | None] = {}
         self._allowances: dict[tuple[str, Reason], Allowance] = {}
-        self._spent: dict[tuple[str, Reason], BudgetSpent] = {}
+        self._spent: dict[tuple[str, Method], BudgetSpent] = {}
         self._drift: dict[str, DriftState] = {}
         self._replaced: dict[str, int] = {}
         """How many drifted nodes of each pool this pass has chosen."""
@@ -225,11 +225,15 @@ class Scene:
         found = self.allowance(candidate.pool, method.reason)
         if found.allowed > 0:
             return True
-        key = (found.pool, method.reason)
-        if key not in self._spent:  # nodes by the thousand may hear the same
+        self.keep_for_budget(candidate, found, method)
+        return False
+
+    def keep_for_budget(self, candidate: Candidate, found: Allowance, method: Method) -> None:
+        """That is its verdict: this allowance of its pool lets no more go."""
+        key = (found.pool, method)
+        if key not in self._spent:  # nodes by the thousand hear the same
             self._spent[key] = BudgetSpent(str(found))
         self.docket.say(candidate.view.name, self._spent[key], method)
-        return False
 
     def spend(self, candidate: Candidate, method: Method) -> None:
         """This one goes, by a command of this pass."""
