@@ -50,8 +50,8 @@ class Scene:
         self.docket = Docket()
         self.work = 0
         """How many pods were put somewhere on paper so far."""
-        self.waiting: dict[str, int] = {}
-        """The claims that this pass did not come to."""
+        self.waiting: dict[tuple[Method, str], int] = {}
+        """The claims that methods did not come to in this pass."""
         self._totals: dict[str, Totals | None] = {}
         self._allowances: dict[tuple[str, Reason], Allowance] = {}
         self._spent: dict[tuple[str, Method], BudgetSpent] = {}
@@ -162,14 +162,14 @@ class Scene:
         """Whether the pass has done its work; what is left is for the next ones."""
         return self.has_done(1)
 
-    def waited(self, candidate: Candidate) -> int:
-        """For how many passes it has not been looked at alone."""
-        return self.past.waiting.get(candidate.claim, 0)
+    def waited(self, candidate: Candidate, method: Method) -> int:
+        """For how many passes the method has not come to look at it by itself."""
+        return self.past.waiting.get((method, candidate.claim), 0)
 
-    def leave(self, candidate: Candidate) -> None:
-        """It is not looked at in this pass: one of the next ones begins with it."""
-        self.waiting[candidate.claim] = passes = self.waited(candidate) + 1
-        self.docket.say(candidate.view.name, NotJudgedYet(passes), Method.SINGLE_NODE)
+    def leave(self, candidate: Candidate, method: Method) -> None:
+        """The method does not look at it in this pass: one of the next ones begins with it."""
+        self.waiting[method, candidate.claim] = passes = self.waited(candidate, method) + 1
+        self.docket.say(candidate.view.name, NotJudgedYet(passes), method)
 
     # What is known already
 

@@ -28,7 +28,7 @@ def single_node(scene: Scene) -> tuple[Command, ...]:
         if not scene.is_allowed(candidate, _METHOD):
             continue
         if scene.is_tired and not scene.is_known((candidate,)):
-            scene.leave(candidate)
+            scene.leave(candidate, _METHOD)
             continue
         found = judge(scene, candidate)
         if isinstance(found, Command):
@@ -62,7 +62,7 @@ def _leave(scene: Scene, found: Iterable[Candidate]) -> None:
         if isinstance(known, Verdict):
             scene.docket.say(candidate.view.name, known, _METHOD)
         else:
-            scene.leave(candidate)
+            scene.leave(candidate, _METHOD)
 
 
 def _wanted(scene: Scene) -> list[Candidate]:
@@ -75,4 +75,4 @@ def _in_turn(scene: Scene, found: Sequence[Candidate]) -> list[Candidate]:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
     rounds = itertools.zip_longest(*by_pool.values())
     turns = [candidate for each in rounds for candidate in each if candidate is not None]
-    return sorted(turns, key=lambda candidate: -scene.waited(candidate))
+    return sorted(turns, key=lambda candidate: -scene.waited(candidate, _METHOD))

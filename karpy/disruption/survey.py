@@ -142,9 +142,10 @@ class Survey:
         if said is not None and not isinstance(said, NotJudgedYet):
             return said
         judged = self.judge(name)
+        chosen = next((each for each in judged.found.values() if isinstance(each, Chosen)), None)
+        if chosen is not None:
+            return InTurn(chosen.command)
         alone = judged.found.get(Method.SINGLE_NODE)
-        if isinstance(alone, Chosen):
-            return InTurn(alone.command)
         by_itself = alone or judged.graceful or said
         return by_itself or next(iter(judged.found.values()), NotCandidate("No method is about it now"))
 
