@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from karpy.disruption.candidates import Candidate, by_savings
+from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.scene import Scene
 from karpy.disruption.verdicts import Chosen
@@ -19,13 +19,11 @@ def empty_nodes(scene: Scene) -> tuple[Command, ...]:
 
 def empty_among(scene: Scene, found: Iterable[Candidate]) -> tuple[Command, ...]:
     """The same, of these nodes."""
-    empty = [candidate for candidate in found if candidate.is_empty]
-    for candidate in empty:
-        if candidate.unwanted is not None:
-            scene.docket.say(candidate.view.name, candidate.unwanted, Method.EMPTINESS)
     chosen: list[Candidate] = []
-    for candidate in by_savings(each for each in empty if each.may_go_empty):
-        if scene.is_allowed(candidate, Method.EMPTINESS):
+    for candidate in found:
+        if candidate.is_empty and candidate.unwanted is not None:
+            scene.docket.say(candidate.view.name, candidate.unwanted, Method.EMPTINESS)
+        elif candidate.is_empty and scene.is_allowed(candidate, Method.EMPTINESS):
             scene.spend(candidate, Method.EMPTINESS)
             chosen.append(candidate)
     if not chosen:

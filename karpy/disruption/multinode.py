@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from karpy import labels
 from karpy.cloud.instancetype import Price
 from karpy.disruption.budgets import Allowance
-from karpy.disruption.candidates import Candidate, by_savings
+from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.consolidation import consolidate, is_wanted
 from karpy.disruption.scene import Scene
@@ -51,7 +51,7 @@ def _within_budgets(scene: Scene) -> list[Candidate]:
     left: dict[str, Allowance] = {}
     found = []
     wanted = (each for each in scene.candidates(_METHOD) if is_wanted(scene, each, _METHOD))
-    for candidate in by_savings(wanted):
+    for candidate in wanted:
         pool = candidate.pool
         if pool.name not in left:
             left[pool.name] = scene.allowance(pool, _METHOD.reason)

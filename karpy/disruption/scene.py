@@ -10,7 +10,7 @@ import attrs
 from karpy.cloud.instancetype import Catalog
 from karpy.disruption.basis import Answers, Basis
 from karpy.disruption.budgets import Allowance, allowance
-from karpy.disruption.candidates import Candidate, candidates
+from karpy.disruption.candidates import Candidate, by_savings, candidates
 from karpy.disruption.churn import Churn
 from karpy.disruption.command import Command, Method, Reason
 from karpy.disruption.cost import disruption_cost
@@ -66,11 +66,11 @@ class Scene:
         )
         for node, verdict in refused.items():
             self.docket.say(node, verdict)
-        return found, refused
+        return tuple(by_savings(found)), refused
 
     @property
     def all_candidates(self) -> tuple[Candidate, ...]:
-        """The nodes that some method may look at."""
+        """The nodes that some method may look at: those first that save the most for what their disruption costs."""
         return self._sorted_out[0]
 
     @property
@@ -79,7 +79,7 @@ class Scene:
         return self._sorted_out[1]
 
     def candidates(self, method: Method) -> tuple[Candidate, ...]:
-        """The nodes that this method may look at."""
+        """The nodes that this method may look at, in the same order."""
         if self.churn.is_off and not (method.is_graceful and self._holds_some):
             return self.all_candidates
         free = []

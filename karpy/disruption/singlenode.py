@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from karpy.disruption.balanced import hopeless
-from karpy.disruption.candidates import Candidate, by_savings
+from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.consolidation import consolidate, is_wanted
 from karpy.disruption.scene import Scene
@@ -71,7 +71,7 @@ def _wanted(scene: Scene) -> list[Candidate]:
 
 def _in_turn(scene: Scene, found: Sequence[Candidate]) -> list[Candidate]:
     by_pool: dict[str, list[Candidate]] = {}
-    for candidate in by_savings(found):
+    for candidate in found:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
     rounds = itertools.zip_longest(*by_pool.values())
     turns = [candidate for each in rounds for candidate in each if candidate is not None]
