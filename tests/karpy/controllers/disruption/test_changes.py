@@ -21,7 +21,11 @@ Moment = Callable[[Stage, Change], None]
 
 def patched(**spec: Any) -> Change:
     """The pool that the node is of has these fields from now on."""
-    return lambda stage: stage.api.patch(kinds.NODE_POOL, "default", {"spec": spec}) and None
+
+    def change(stage: Stage) -> None:
+        stage.api.patch(kinds.NODE_POOL, "default", {"spec": spec})
+
+    return change
 
 
 def drift(stage: Stage, generation: str = "2") -> None:
@@ -94,14 +98,14 @@ DURING_CONSOLIDATION: tuple[Moment, ...] = (while_it_is_made_sure, *DURING_DRIFT
 # What comes of it
 
 
-def oversized(*, apps_of: int = 6) -> Stage:
+def oversized() -> Stage:
     """A node that is far too large for the pods that are left on it. Who finds no place in its pool finds one in another."""
     first, second = pool(), pool("other")
     for each, weight in ((first, 10), (second, 1)):
         each["spec"]["weight"] = weight
         each["spec"]["disruption"]["budgets"] = [{"nodes": "100%"}]
     stage = Stage(first, second)
-    stage.grown(apps("a", apps_of))
+    stage.grown(apps("a", 6))
     return stage
 
 
@@ -132,6 +136,17 @@ def test_while_a_node_is_replaced_by_a_smaller_one(moment: Moment, change: str) 
     settled(stage, pods=1, nodes=1)
 
 
+@pytest.mark.parametrize("change", ["its budget is closed", "it gives up empty nodes only", "it consolidates no more"])
+def test_what_its_pool_no_longer_wants_is_not_begun(change: str) -> None:
+    stage = oversized()
+    (node,) = stage.names(kinds.NODE)
+    stage.scale("a", 1)
+    while_it_is_made_sure(stage, CHANGES[change])
+    stage.run(600)
+    assert begun(stage) == []
+    assert told(stage, "ConsolidationRejected", "Node").keys() == {("Node", node)}
+
+
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("moment", DURING_DRIFT, ids=lambda each: each.__name__)
 def test_while_a_node_that_drifted_is_replaced(moment: Moment, change: str) -> None:
@@ -141,7 +156,7 @@ def test_while_a_node_that_drifted_is_replaced(moment: Moment, change: str) -> N
     settled(stage, pods=6, nodes=1)
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", ["its limits leave room for nothing", "its template is another", "it is deleted"])
 @pytest.mark.parametrize("moment", DURING_CONSOLIDATION, ids=lambda each: each.__name__)
 def test_while_several_nodes_go_together(moment: Moment, change: str) -> None:
     stage = oversized()
@@ -157,13 +172,13 @@ def test_while_several_nodes_go_together(moment: Moment, change: str) -> None:
 # Static pools
 
 
-def several(replicas: int = 2) -> Stage:
-    """Nodes of a static pool, and a pool that may grow."""
+def several() -> Stage:
+    """Two nodes of a static pool, and a pool that may grow."""
     fixed = pool()
-    fixed["spec"] |= {"replicas": replicas}
+    fixed["spec"]["replicas"] = 2
     fixed["spec"]["disruption"]["budgets"] = [{"nodes": "100%"}]
     stage = Stage(fixed, pool("other"), settings=Settings(static_capacity=True))
-    stage.until(lambda: len(stage.nodes) == replicas)
+    stage.until(lambda: len(stage.nodes) == 2)
     stage.world.apply([apps("a", 2, "100m")])
     stage.run(30)
     return stage
