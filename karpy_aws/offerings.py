@@ -17,10 +17,10 @@ from karpy.requirements import Requirement, Requirements
 from karpy_aws import labels
 from karpy_aws.compatibility import incompatibility
 from karpy_aws.descriptions import TypeDescription
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.status import CapacityReservation
 from karpy_aws.pricing import Prices
 from karpy_aws.reservations import ACTIVE
-from karpy_aws.setup import NodeSetup
 from karpy_aws.typelabels import capacity_types, partitions, reservations_of
 from karpy_aws.unavailable import OfferingKey, Shortages
 
@@ -148,15 +148,17 @@ class Availability:
 
     def _type(self, type_: InstanceType, conditions: Conditions, shut: frozenset[tuple[str, str]]) -> InstanceType:
         shortages, name = conditions.shortages, type_.name
-        is_marked = name in shortages.instance_types
+        is_marked, is_same = name in shortages.instance_types, True
         offerings: list[Offering] = []
-        is_same = True
         for offering in type_.offerings:
             now = offering
-            is_shut = (offering.zone, offering.capacity_type) in shut
             if offering.reservation_id is not None:
-                now = _with_count(offering, conditions.reserved.get(offering.reservation_id, 0), is_shut=is_shut)
-            elif offering.available and (is_shut or (is_marked and shortages.has(self._key(name, offering)))):
+                left = conditions.reserved.get(offering.reservation_id, 0)
+                now = _with_count(offering, left, is_shut=(offering.zone, offering.capacity_type) in shut)
+            elif offering.available and (
+                (offering.zone, offering.capacity_type) in shut
+                or (is_marked and shortages.has(self._key(name, offering)))
+            ):
                 now = self._as_sold_out(offering)
             is_same = is_same and now is offering
             offerings.append(now)
