@@ -35,7 +35,7 @@ def build_world(manifests: Sequence[Path], *, actors: bool, autoscaler: Settings
         world.install(
             Operator(
                 kube=world.api,
-                providers=(world.cloud,),
+                providers=(world.site.provider,),
                 clock=world.clock,
                 settings=autoscaler,
                 log=stderr_logger(),

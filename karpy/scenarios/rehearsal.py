@@ -86,7 +86,7 @@ class Rehearsal:
             world.subscribe(kind, self.journal.take)
         self.operator = Operator(
             kube=world.api,
-            providers=(world.cloud,),
+            providers=(world.site.provider,),
             clock=world.clock,
             settings=settings,
             on_decision=self.journal.decide,
@@ -137,13 +137,13 @@ class Rehearsal:
 
     def scene(self) -> Scene:
         """How things stand now."""
-        cloud = self.world.cloud
-        return self.journal.scene(price=cloud.cost_per_hour(), cost=cloud.cost())
+        site = self.world.site
+        return self.journal.scene(price=site.cost_per_hour(), cost=site.cost())
 
     def summary(self) -> Summary:
         """What came of it so far."""
-        pods, cloud = self.journal.pods, self.world.cloud
-        left = len(cloud.machines)
+        pods, site = self.journal.pods, self.world.site
+        left = len(site.machines)
         return Summary(
             scenario=self.scenario.name,
             seed=self.world.seed,
@@ -152,21 +152,21 @@ class Rehearsal:
             pods_running=pods.running,
             nodes_left=len(self.world.api.list(NODE).items),
             instances_left=left,
-            launches=cloud.launches,
-            terminations=cloud.launches - left,
+            launches=site.launches,
+            terminations=site.launches - left,
             most_nodes=self._most_nodes,
             highest_price=self._highest_price,
-            cost=cloud.cost(),
+            cost=site.cost(),
             reached_end=self.script.is_finished,
         )
 
     def _price_of(self, provider_id: str) -> Price | None:
-        machine = self.world.cloud.machine(provider_id)
+        machine = self.world.site.machine(provider_id)
         return None if machine is None else machine.price
 
     def _told(self, happening: Happening) -> None:
         self._most_nodes = max(self._most_nodes, len(self.journal.machines.machines))
-        self._highest_price = max(self._highest_price, self.world.cloud.cost_per_hour())
+        self._highest_price = max(self._highest_price, self.world.site.cost_per_hour())
         self._tell(happening)
 
 

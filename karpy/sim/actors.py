@@ -9,7 +9,6 @@ from karpy.controllers.base import Controller
 from karpy.kube.client import KubeClient
 from karpy.sim.cache import ClusterCache
 from karpy.sim.clock import VirtualClock
-from karpy.sim.cloud import SimCloud
 from karpy.sim.housekeeping.attachments import AttachDetach
 from karpy.sim.housekeeping.nodelifecycle import CloudNodes, NodeLifecycle
 from karpy.sim.housekeeping.podremoval import PodGarbage, TaintEviction
@@ -20,22 +19,23 @@ from karpy.sim.loop import Loop
 from karpy.sim.machines import Machine
 from karpy.sim.region.agenda import CloudEvents
 from karpy.sim.scheduler import Scheduler
+from karpy.sim.site import Site
 from karpy.sim.workloads import workload_controllers
 
 __all__ = ["populate"]
 
 
 def populate(
-    loop: Loop, kube: KubeClient, clock: VirtualClock, cloud: SimCloud, loads: Loads, seed: int, *, heartbeats: bool
+    loop: Loop, kube: KubeClient, clock: VirtualClock, site: Site, loads: Loads, seed: int, *, heartbeats: bool
 ) -> tuple[Controller, ...]:
-    """Let all of them take part in ``loop``, with a kubelet on every machine of ``cloud``."""
+    """Let all of them take part in ``loop``, with a kubelet on every machine of ``site``."""
     cache = ClusterCache(loop)
     kubelets = Kubelets(kube, clock, heartbeats=heartbeats)
     actors: tuple[Controller, ...] = (
         kubelets,
         PodAgents(kube, clock, cache, kubelets, seed),
         NodeLifecycle(kube, clock, cache),
-        CloudNodes(kube, cache, lambda provider_id: cloud.machine(provider_id) is not None),
+        CloudNodes(kube, cache, lambda provider_id: site.machine(provider_id) is not None),
         TaintEviction(kube, clock, cache),
         PodGarbage(kube, clock, cache),
         AttachDetach(kube, clock, cache),
@@ -48,6 +48,6 @@ def populate(
     def tell(machine: Machine) -> None:
         loop.wake(kubelets, kubelets.take(machine))
 
-    cloud.subscribe(tell)
-    CloudEvents(cloud, clock).join(loop)
+    site.subscribe(tell)
+    CloudEvents(site, clock).join(loop)
     return actors

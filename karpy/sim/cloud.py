@@ -32,6 +32,8 @@ from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
 from karpy.sim.generic import GenericModel
 from karpy.sim.machines import Machine
+from karpy.sim.processes.gate import Gate
+from karpy.sim.processes.gatedcloud import GatedCloud
 from karpy.sim.region.datacenter import Listener
 from karpy.sim.region.fleet import FleetAnswer
 from karpy.sim.region.mishaps import NOTICE_S, MishapKind
@@ -216,6 +218,15 @@ class SimCloud:
         """From now on the weather is calm. What was announced still comes, and prices keep moving."""
         with self._moment():
             self._region.clear_up()
+
+    # As the site of a world (see `karpy.sim.site`)
+
+    @property
+    def provider(self) -> CloudProvider:
+        return self
+
+    def connect(self, gate: Gate) -> CloudProvider:
+        return GatedCloud(self, gate)
 
     # Who listens
 

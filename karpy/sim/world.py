@@ -34,6 +34,7 @@ from karpy.sim.pacing import run_paced
 from karpy.sim.processes.boundary import Boundary
 from karpy.sim.processes.process import Autoscaler, Process, Program, install
 from karpy.sim.processes.trace import Trace
+from karpy.sim.site import MakeSite, Site
 from karpy.sim.weather import Weather
 
 __all__ = ["Autoscaler", "World"]
@@ -45,10 +46,11 @@ class World:
     """One simulated cluster on its own time.
 
     ``models``: the clouds whose machines are sold (default: the made-up one of `karpy.sim.generic`). ``weather``: what they do to
-    their customers (see `karpy.sim.weather`). ``faults``: what goes wrong for the processes that `start` runs. ``actors=False``
-    leaves the API server alone: nothing is scheduled, no workload makes pods, no machine joins. ``heartbeats``: kubelets write the
-    renewal of their leases every ten seconds; without it an idle world has nothing to do. ``rbac``: as for
-    `karpy.sim.apiserver.ApiServer`.
+    their customers (see `karpy.sim.weather`). ``site``: makes the place of machines that another cloud than the simulated one
+    sells (see `karpy.sim.site`); timing and weather are then its own. ``faults``: what goes wrong for the processes that `start`
+    runs. ``actors=False`` leaves the API server alone: nothing is scheduled, no workload makes pods, no machine joins.
+    ``heartbeats``: kubelets write the renewal of their leases every ten seconds; without it an idle world has nothing to do.
+    ``rbac``: as for `karpy.sim.apiserver.ApiServer`.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class World:
         start: float = DEFAULT_START,
         timing: Timing | None = None,
         weather: Weather | None = None,
+        site: MakeSite | None = None,
         heartbeats: bool = False,
         actors: bool = True,
         faults: Faults | None = None,
@@ -66,13 +69,21 @@ class World:
     ) -> None:
         _expect("faults", faults, Faults, "Faults, such as Faults.parse('lost:0.1')")
         _expect("weather", weather, Weather, "Weather")
+        if site is not None and (timing is not None or weather is not None):
+            raise InvalidObject(
+                "is given beside timing or weather", path="World.site", accepted="a site that has its own"
+            )
         self.seed = seed
         self.models: tuple[CloudModel, ...] = (GenericModel(),) if models is None else tuple(models)
         self.clock = VirtualClock(start)
         self.loads = Loads(self.clock)
         self.api = ApiServer(self.clock, seed, rbac=rbac, features=LIVING if actors else BARE)
         self.loop = Loop(self.api, self.clock, seed, news=self.api.store)
-        self.cloud = SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
+        self.site: Site = (
+            SimCloud(self.models, self.clock, seed, timing=timing, weather=weather)
+            if site is None
+            else site(self.clock, seed)
+        )
         for crd in (*core_crds(), *(crd for model in self.models for crd in model.crds())):
             self.api.install_crd(crd)
         self.actors = self._populate(heartbeats=heartbeats) if actors else ()
@@ -81,10 +92,22 @@ class World:
         self._witness: Witness | None = None
 
     def _populate(self, *, heartbeats: bool) -> tuple[Controller, ...]:
-        actors = populate(self.loop, self.api, self.clock, self.cloud, self.loads, self.seed, heartbeats=heartbeats)
+        actors = populate(self.loop, self.api, self.clock, self.site, self.loads, self.seed, heartbeats=heartbeats)
         expiry = EventExpiry(self.api, self.clock)
         self.loop.add(expiry)
         return (*actors, expiry)
+
+    @property
+    def cloud(self) -> SimCloud:
+        """The simulated cloud.
+
+        Raises:
+            InvalidObject: the machines of this world are another's.
+        """
+        if not isinstance(self.site, SimCloud):
+            kind = type(self.site).__name__
+            raise InvalidObject(f"found {kind}", path="World.cloud", accepted="a world made without site")
+        return self.site
 
     # Who else takes part
 
@@ -119,7 +142,7 @@ class World:
                 program,
                 self.boundary,
                 self.api,
-                self.cloud,
+                self.site.connect,
                 seed=self.seed,
                 elects=replicas > 1,
                 told=witness.hear,
@@ -152,7 +175,7 @@ class World:
     def witness(self) -> Witness:
         """Who watches over the invariants from now on; there is none before it is asked for, or a process started."""
         if self._witness is None:
-            witness = self._witness = Witness(self.api, self.cloud, self.boundary, self.processes)
+            witness = self._witness = Witness(self.api, self.site, self.boundary, self.processes)
             self.loop.add(witness)
             self.loop.wake(witness, Request())
             witness.wake_by(lambda after_s: self.loop.wake(witness, Request(), after_s))

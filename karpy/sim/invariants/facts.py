@@ -16,11 +16,11 @@ from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.sim.apiserver import ApiServer
-from karpy.sim.cloud import SimCloud
 from karpy.sim.machines import Machine
 from karpy.sim.podfacts import condition_of
 from karpy.sim.processes.boundary import Boundary
 from karpy.sim.processes.process import Process
+from karpy.sim.site import Site
 
 __all__ = ["Facts", "Move", "Violation", "pool_of"]
 
@@ -66,9 +66,9 @@ class Move:
 class Facts:
     """All that is known of one world. Pictures are taken when they are asked for, and kept while nothing is written."""
 
-    def __init__(self, api: ApiServer, cloud: SimCloud, boundary: Boundary, processes: Sequence[Process]) -> None:
+    def __init__(self, api: ApiServer, site: Site, boundary: Boundary, processes: Sequence[Process]) -> None:
         self.api = api
-        self.cloud = cloud
+        self.site = site
         self.boundary = boundary
         self.processes = processes
         self.moves: list[Move] = []
@@ -84,7 +84,7 @@ class Facts:
         """What is counted while users want the same and no machine is lost."""
         self._alike: tuple[int, tuple[Any, ...]] = (0, ())
         self._most_nodes = 0
-        self._is_always_clear = cloud.weather.is_calm
+        self._is_always_clear = site.weather.is_calm
         self._misfortunes = 0
         self._looked_at: dict[tuple[str, str], Hashable] = {}
         self._reached: dict[str, tuple[tuple[int, int, bool], int, int]] = {}
@@ -98,7 +98,7 @@ class Facts:
         """The version of the whole cluster, and when it was first seen at that."""
         self.stormy_at = self.now
         """When faults were last to be expected."""
-        cloud.subscribe(self._told)
+        site.subscribe(self._told)
 
     @property
     def now(self) -> float:
@@ -146,7 +146,7 @@ class Facts:
     @property
     def is_clear(self) -> bool:
         """Whether the cloud is not out of sorts."""
-        lasts_s = self.cloud.weather.lasts_s
+        lasts_s = self.site.weather.lasts_s
         return self._is_always_clear or (lasts_s is not None and self.now - self._start >= lasts_s)
 
     @property
@@ -236,13 +236,13 @@ class Facts:
     # What is taken away
 
     def note_move(self, who: str, command: Command) -> None:
-        running = {machine.claim for machine in self.cloud.machines}
+        running = {machine.claim for machine in self.site.machines}
         if running.issuperset(command.claims):  # what vanished meanwhile cannot be compared with
             self.moves.append(Move(who, command, self.now, self.price_of(command.claims)))
 
     def price_of(self, claims: Sequence[str]) -> float:
         """What the machines of these claims cost per hour now."""
-        return sum(machine.price for machine in self.cloud.machines if machine.claim in claims)
+        return sum(machine.price for machine in self.site.machines if machine.claim in claims)
 
     def note_claim(self, who: str, claim: RawObject) -> None:
         """A process made a claim: a replacement, if a move of its own still lacks some."""

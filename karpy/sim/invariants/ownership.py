@@ -21,7 +21,7 @@ REGISTRATION_GRACE_S = 900.0 + 120.0
 def instances_have_claims(facts: Facts) -> Findings:
     """No machine runs for a claim that is gone, and no claim has two."""
     claims, running = facts.named(kinds.NODE_CLAIM), Counter[str]()
-    for machine in facts.cloud.machines:
+    for machine in facts.site.machines:
         if not machine.claim or machine.terminating_since is not None:
             continue
         running[machine.claim] += 1
@@ -43,7 +43,7 @@ def claims_have_instances(facts: Facts) -> Findings:
             age_s = now - parse_time(claim["metadata"]["creationTimestamp"])
             if age_s > LAUNCH_GRACE_S and facts.lasting_s("claims_have_instances", name) > 60:
                 yield f"nodeclaims/{name}", f"was not launched for {age_s:.0f} s"
-        elif facts.cloud.machine(provider_id) is None:
+        elif facts.site.machine(provider_id) is None:
             grace_s = ORPHAN_GRACE_S if condition(claim, REGISTERED) else REGISTRATION_GRACE_S
             alone_s = facts.lasting_s("claims_have_instances", name)
             if alone_s > grace_s:

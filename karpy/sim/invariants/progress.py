@@ -58,7 +58,7 @@ def _is_coming(claim: RawObject) -> bool:
 
 def _placeable(facts: Facts) -> Mapping[str, str]:
     """The pods (by uid) that have a place, or would get a machine, if everything were planned anew; and where."""
-    clouds, settings = Clouds((facts.cloud,)), Settings()
+    clouds, settings = Clouds((facts.site.provider,)), Settings()
     try:
         snapshot, catalog = with_catalog(_as_listed(facts, clouds).snapshot(), clouds, settings)
         plan = solve_as_set(settings, snapshot, catalog)
@@ -102,7 +102,7 @@ def state_is_current(facts: Facts) -> Findings:
         snapshot = state.snapshot()
         if not facts.is_news("state", process.name, (facts.last_written[0], process.lives, snapshot.version)):
             continue
-        clouds = Clouds((facts.cloud,))
+        clouds = Clouds((facts.site.provider,))
         kinds_fed = process.running.kinds  # type: ignore[union-attr]
         fresh = _picture(_as_listed(facts, clouds, kinds_fed).snapshot())
         known = _picture(snapshot)

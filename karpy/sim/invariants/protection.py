@@ -74,7 +74,7 @@ def limits_hold(facts: Facts, call: Call) -> Findings:
     leaving = {claim["metadata"]["name"] for claim in facts.objects(kinds.NODE_CLAIM) if _is_leaving(claim)}
     held = total(
         machine.instance_type.capacity + Resources({NODES: 1})
-        for machine in facts.cloud.machines
+        for machine in facts.site.machines
         if facts.pool_of_claim.get(machine.claim) == name
         and machine.terminating_since is None
         and machine.claim not in leaving
@@ -128,7 +128,7 @@ def _is_going(facts: Facts, claim: RawObject) -> bool:
     if "deletionTimestamp" not in claim["metadata"] or not condition(claim, DISRUPTION_REASON):
         return False
     provider_id = provider_id_of(claim)
-    return facts.cloud.machine(provider_id) is not None or facts.node_of(provider_id) is not None
+    return facts.site.machine(provider_id) is not None or facts.node_of(provider_id) is not None
 
 
 def _allowed(pool: NodePool, reason: str, nodes: int, now: float) -> float:

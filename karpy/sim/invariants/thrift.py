@@ -79,7 +79,7 @@ def _is_used(facts: Facts, claim: str) -> bool:
 
 def _prices_move(facts: Facts) -> bool:
     """Whether what is charged may be another price than the one that is listed: nobody can be blamed for that."""
-    weather = facts.cloud.weather
+    weather = facts.site.weather
     return weather.price_walk is not None or bool(weather.price_changes)
 
 
@@ -90,7 +90,7 @@ def _is_voluntary(facts: Facts, call: Call) -> bool:
     claim = facts.named(kinds.NODE_CLAIM).get(call.name)
     if claim is None or "deletionTimestamp" in claim["metadata"] or _is_old(NodeClaim.from_dict(claim), facts.now):
         return False
-    machine = facts.cloud.machine(provider_id_of(claim))
+    machine = facts.site.machine(provider_id_of(claim))
     node = facts.node_of(provider_id_of(claim))
     if machine is None or node is None or machine.terminating_since is not None or machine.taken_at is not None:
         return False
@@ -118,5 +118,5 @@ def launches_are_bounded(facts: Facts, call: Call) -> Findings:
 
 def _spare_claims(facts: Facts) -> int:
     """As many as it takes to learn that nothing is to be had, where few offerings are tried at a time."""
-    tries = facts.cloud.weather.tries
+    tries = facts.site.weather.tries
     return max(SPARE_CLAIMS, LESSONS // tries) if tries else SPARE_CLAIMS

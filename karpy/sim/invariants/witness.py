@@ -9,7 +9,6 @@ from karpy.controllers.base import Request, Result, Source
 from karpy.disruption.command import Command
 from karpy.objects import kinds
 from karpy.sim.apiserver import ApiServer
-from karpy.sim.cloud import SimCloud
 from karpy.sim.invariants.facts import Facts, Findings, Violation
 from karpy.sim.invariants.noise import events_are_bounded, log_is_bounded, one_leader_acts, writes_are_bounded
 from karpy.sim.invariants.ownership import claims_have_instances, instances_have_claims, nodes_have_claims
@@ -24,6 +23,7 @@ from karpy.sim.invariants.thrift import (
 from karpy.sim.processes.boundary import Boundary
 from karpy.sim.processes.process import Process
 from karpy.sim.processes.trace import Call
+from karpy.sim.site import Site
 
 __all__ = ["AFTER_CALLS", "BEFORE_CALLS", "SAMPLED", "Violation", "Witness"]
 
@@ -62,8 +62,8 @@ class Witness:
     name = "witness"
     sources: Sequence[Source] = ()
 
-    def __init__(self, api: ApiServer, cloud: SimCloud, boundary: Boundary, processes: Sequence[Process]) -> None:
-        self.facts = Facts(api, cloud, boundary, processes)
+    def __init__(self, api: ApiServer, site: Site, boundary: Boundary, processes: Sequence[Process]) -> None:
+        self.facts = Facts(api, site, boundary, processes)
         self.violations: dict[tuple[str, str], Violation] = {}
         self._rest_s = SAMPLE_S
         self._wake: Callable[[float], None] = lambda _after_s: None

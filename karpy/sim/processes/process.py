@@ -22,7 +22,6 @@ from karpy.objects.watchevent import WatchEvent
 from karpy.sim.loop import Loop
 from karpy.sim.processes.boundary import Boundary
 from karpy.sim.processes.gate import Crashed, Gate
-from karpy.sim.processes.gatedcloud import GatedCloud
 from karpy.sim.processes.gatedkube import GatedKube
 
 __all__ = ["Autoscaler", "Log", "Process", "Program", "Surroundings", "install"]
@@ -113,7 +112,7 @@ class Process:
         program: Program,
         boundary: Boundary,
         kube: KubeClient,
-        cloud: CloudProvider,
+        connect: Callable[[Gate], CloudProvider],
         *,
         seed: int = 0,
         elects: bool = False,
@@ -129,7 +128,7 @@ class Process:
         self._program = program
         self._boundary = boundary
         self._kube = kube
-        self._cloud = cloud
+        self._connect = connect
         self._seed = seed
         self._told = told
         self._decided = decided
@@ -267,7 +266,7 @@ class Process:
         self.lives += 1
         surroundings = Surroundings(
             kube=kube,
-            providers=(GatedCloud(self._cloud, gate),),
+            providers=(self._connect(gate),),
             clock=gate,
             log=Log(lambda level, event: self._told(self.name, level, event)),
             on_decision=lambda _now, decision: self._decided(self.name, decision),
