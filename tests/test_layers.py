@@ -54,7 +54,7 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "attrs": {"karpy", "karpy_aws", "karpy_azure"},
     "azure": {"karpy_azure/api"},
     "boto3": {"karpy_aws/api"},
-    "botocore": {"karpy_aws/api"},
+    "botocore": {"karpy_aws/api", "karpy_aws/testing/models"},
     "cronsim": {"karpy/objects/schedule"},
     "cryptography": {"karpy/sim/tls"},
     "kubernetes": {"karpy/kube", "karpy/sim/api/schemas/builtin_schema"},

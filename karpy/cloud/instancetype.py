@@ -109,11 +109,15 @@ class Overhead:
     kube_reserved: Resources = Resources()
     system_reserved: Resources = Resources()
     eviction_threshold: Resources = Resources()
-
-    @property
-    def total(self) -> Resources:
-        """All of it together."""
-        return self.kube_reserved + self.system_reserved + self.eviction_threshold
+    total: Resources = attrs.field(
+        init=False,
+        eq=False,
+        repr=False,
+        default=attrs.Factory(
+            lambda self: self.kube_reserved + self.system_reserved + self.eviction_threshold, takes_self=True
+        ),
+    )
+    """All of it together."""
 
 
 @attrs.frozen

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import msgspec
 import pytest
 
 from karpy import labels as core
 from karpy.cloud.instancetype import InstanceTypes
 from karpy.resources import Resources
 from karpy_aws import labels
-from karpy_aws.descriptions import read_description
-from karpy_aws.instancetypes import RequirementPool, build_instance_type
-from karpy_aws.offerings import OfferingTable
 
 GIB = 2**30
 MIB = 2**20
@@ -120,21 +113,3 @@ def test_metal_has_no_hypervisor(types: InstanceTypes) -> None:
     found = types.by_name("m5.metal")
     assert found is not None
     assert found.requirements[labels.INSTANCE_HYPERVISOR].single() == ""
-
-
-def test_the_answers_of_karpenter_itself(shared: Path) -> None:
-    """Capacity and overhead of the vectors' 225 types, but for pod interfaces, whose table EC2's API does not give."""
-    folder = shared / "data" / "vectors" / "aws"
-    catalog = msgspec.json.decode((folder / "catalog.json").read_bytes())
-    described: dict[str, Any] = {entry["InstanceType"]: entry for entry in catalog["InstanceTypes"]}
-    with (folder / "instance_types.jsonl").open("rb") as lines:
-        vector = next(line for line in map(msgspec.json.decode, lines) if line["name"] == "all-AL2")
-    table, pool = OfferingTable({"us-west-2a": "usw2-az2"}), RequirementPool()
-    for name, expected in vector["expect"]["instanceTypes"].items():
-        description = read_description(described[name])
-        offerings = table.offerings(name.partition(".")[0], ["us-west-2a"], description.supported_usage_classes, 1.0)
-        built = build_instance_type(description, offerings, region="us-west-2", pool=pool)
-        for field, found in (("capacity", built.capacity), ("allocatable", built.allocatable)):
-            wanted = {key: amount for key, amount in Resources.parse(expected[field]).items() if amount}
-            wanted.pop("vpc.amazonaws.com/pod-eni", None)
-            assert {key: amount for key, amount in found.items() if amount} == wanted, (name, field)
