@@ -59,6 +59,10 @@ class Market:
     measured_memory: Mapping[str, int] = attrs.field(factory=dict)
     """Instance type → bytes that nodes with the class's images turned out to have."""
 
+    def sells_as(self, other: Market) -> bool:
+        """Whether prices are the same, whatever can be had at the moment."""
+        return self.prices is other.prices and self.priced_elsewhere == other.priced_elsewhere
+
 
 class InstanceTypeBook:
     """The cache that a provider asks for every solve. May be used from several threads."""
@@ -123,16 +127,17 @@ class _Shelf:
         return now
 
     def _machines_of(self, region: Region, market: Market) -> dict[str, InstanceType]:
-        measured, before = market.measured_memory, self._market.measured_memory if self._market else {}
-        if region is self._region and measured == before:
+        """Those of before, but for types whose memory was measured anew."""
+        before = self._market.measured_memory if self._market and region is self._region else None
+        if before == market.measured_memory:
             return self._machines
-        known = self._machines if region is self._region else {}
-        return {
-            each.instance_type: known[each.instance_type]
-            if each.instance_type in known and measured.get(each.instance_type) == before.get(each.instance_type)
-            else self._machine(region, each, measured.get(each.instance_type))
-            for each in region.types
-        }
+        found: dict[str, InstanceType] = {}
+        for each in region.types:
+            name = each.instance_type
+            memory = market.measured_memory.get(name)
+            is_same = before is not None and before.get(name) == memory
+            found[name] = self._machines[name] if is_same else self._machine(region, each, memory)
+        return found
 
     def _machine(self, region: Region, description: TypeDescription, memory: int | None) -> InstanceType:
         zones = region.zones.get(description.instance_type, ())
@@ -141,20 +146,21 @@ class _Shelf:
         )
 
     def _priced_of(self, region: Region, market: Market, machines: dict[str, InstanceType]) -> dict[str, InstanceType]:
-        was = self._market
-        if (
-            was
-            and machines is self._machines
-            and was.prices is market.prices
-            and was.priced_elsewhere == market.priced_elsewhere
-        ):
+        """Those of before, but for machines that are not."""
+        if self._market is None or region is not self._region or not market.sells_as(self._market):
+            self._priced, self._availability = {}, Availability(self._setup)
+        elif machines is self._machines:
             return self._priced
-        self._availability = Availability(self._setup)
         table = OfferingTable(self._setup, region.all_zones, market.prices, market.priced_elsewhere)
-        return {
-            each.instance_type: attrs.evolve(
-                machines[each.instance_type],
-                offerings=table.offerings(each, region.zones.get(each.instance_type, ())),
-            )
-            for each in region.types
-        }
+        found: dict[str, InstanceType] = {}
+        for each in region.types:
+            name = each.instance_type
+            is_same = name in self._priced and machines[name] is self._machines.get(name)
+            found[name] = self._priced[name] if is_same else self._with_offerings(region, each, machines[name], table)
+        return found
+
+    def _with_offerings(
+        self, region: Region, description: TypeDescription, machine: InstanceType, table: OfferingTable
+    ) -> InstanceType:
+        zones = region.zones.get(description.instance_type, ())
+        return attrs.evolve(machine, offerings=table.offerings(description, zones))

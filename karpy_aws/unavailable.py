@@ -55,9 +55,6 @@ class Shortages:
     )
     """The types that any offering ran out of."""
 
-    def __bool__(self) -> bool:
-        return bool(self.offerings or self.capacity_types or self.subnets)
-
     def has(self, key: OfferingKey) -> bool:
         """Whether the offering ran out, or one that it is part of."""
         return any(each in self.offerings for each in key.wider)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from karpy_aws.unavailable import OfferingKey, UnavailableOfferings
+from karpy_aws.unavailable import OfferingKey, Shortages, UnavailableOfferings
 
 SPOT = OfferingKey("spot", "m5.large", "us-west-2a")
 IN_GROUP = OfferingKey("spot", "m5.large", "us-west-2a", "pg-1")
@@ -82,4 +82,4 @@ def test_capacity_types_and_subnets_are_marked_too_and_everything_can_be_forgott
     found = memory.at(1.0)
     assert (found.capacity_types, found.subnets) == ({"spot"}, {"subnet-a"})
     memory.flush()
-    assert not memory.at(1.0)
+    assert memory.at(1.0) == Shortages()
