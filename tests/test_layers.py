@@ -62,8 +62,12 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "prometheus_client": {"karpy/report/exposition"},
     "rich": {"karpy/report", "karpy/cli"},
     "structlog": {"karpy/kube", "karpy/controllers", "karpy/operator", "karpy/cli", "karpy_aws", "karpy_azure"},
+    "tomlkit": {"karpy_aws/bootstrap/bottlerocket"},
     "typer": {"karpy/cli"},
-    "yaml": {"karpy/objects/manifest", "karpy/sim/api", "karpy/sim/http", "karpy/report", "karpy/cli"},
+    "yaml": {
+        *("karpy/objects/manifest", "karpy/sim/api", "karpy/sim/http", "karpy/report", "karpy/cli"),
+        "karpy_aws/bootstrap/al2023",
+    },
 }
 
 EFFECTS = {  # modules that tell the time, roll dice, start threads, write logs or touch files and sockets
