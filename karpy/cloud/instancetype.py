@@ -143,10 +143,12 @@ class InstanceType:
 
 def _allocatable(instance_type: InstanceType) -> Resources:
     """Capacity less overhead, and memory less what is set aside as huge pages; never below zero."""
-    room = dict(instance_type.capacity - instance_type.overhead.total)
-    if MEMORY in room:
-        room[MEMORY] -= sum(amount for name, amount in room.items() if name.startswith("hugepages-"))
-    return Resources({name: max(amount, 0) for name, amount in room.items() if name in instance_type.capacity})
+    kept = instance_type.overhead.total.amounts
+    room = {name: amount - kept.get(name, 0) for name, amount in instance_type.capacity.amounts.items()}
+    huge = sum([amount for name, amount in room.items() if name.startswith("hugepages-")])
+    if huge and MEMORY in room:
+        room[MEMORY] -= huge
+    return Resources({name: max(0, amount) for name, amount in room.items()})
 
 
 def as_bought(instance_type: InstanceType, offering: Offering) -> InstanceType:
