@@ -6,7 +6,6 @@ built once as they are when nothing is short (`OfferingTable`), and `Availabilit
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -61,7 +60,7 @@ class OfferingTable:
         self._priced = priced
         self._partitions = tuple(partitions(setup.placement_group)) or (0,)
         self._ids = setup.zones
-        self._requirements: dict[tuple[str, str, int, str], Requirements] = {}
+        self._requirements: dict[tuple[str, str, int, bool], Requirements] = {}
 
     def offerings(self, description: TypeDescription, zones: Sequence[str]) -> tuple[Offering, ...]:
         """As they are while nothing is short: by zone and capacity type, then by reservation. ``zones`` have the type.
@@ -74,19 +73,16 @@ class OfferingTable:
         found: list[Offering] = []
         for zone in self._zones:
             for kind in sold_as:
-                found += self._sold(description.instance_type, zone, kind, zone in usable, bool(reservations))
+                price = self._prices.price(description.instance_type, zone, kind)
+                is_priced = price is not None or description.instance_type in self._priced
+                for partition in self._partitions:
+                    where = self._where(zone, kind, partition, beside_reserved=bool(reservations))
+                    found.append(Offering(zone, kind, price, zone in usable and is_priced, where))
         for reservation in reservations if self._setup.sells_reserved else ():
-            found += self._reserved(reservation, reservation.availability_zone in usable)
+            found += self._reserved(reservation, is_usable=reservation.availability_zone in usable)
         return tuple(found)
 
-    def _sold(self, type_: str, zone: str, kind: str, is_usable: bool, beside_reserved: bool) -> Iterator[Offering]:
-        price = self._prices.price(type_, zone, kind)
-        is_available = is_usable and (price is not None or type_ in self._priced)
-        for partition in self._partitions:
-            where = self._where(zone, kind, partition, "none" if beside_reserved else "")
-            yield Offering(zone, kind, math.nan if price is None else price, is_available, where)
-
-    def _reserved(self, reservation: CapacityReservation, is_usable: bool) -> Iterator[Offering]:
+    def _reserved(self, reservation: CapacityReservation, *, is_usable: bool) -> Iterator[Offering]:
         zone = reservation.availability_zone
         price = self._prices.price(reservation.instance_type, zone, core.ON_DEMAND)
         labelled = Requirements(
@@ -102,20 +98,20 @@ class OfferingTable:
                 core.RESERVED,
                 _RESERVED_UNPRICED if price is None else price * _RESERVED_SHARE,
                 is_usable and reservation.state == ACTIVE,
-                self._where(zone, core.RESERVED, partition, "") & labelled,
+                self._where(zone, core.RESERVED, partition) & labelled,
                 reservation_id=reservation.id,
             )
 
-    def _where(self, zone: str, kind: str, partition: int, reservation: str) -> Requirements:
-        """``reservation`` is ``none`` where the type has reservations that this is not part of."""
-        key = (zone, kind, partition, reservation)
+    def _where(self, zone: str, kind: str, partition: int, *, beside_reserved: bool = False) -> Requirements:
+        """``beside_reserved``: the type has reservations that this is not part of."""
+        key = (zone, kind, partition, beside_reserved)
         if key not in self._requirements:
             found = [Requirement.in_(core.ZONE, zone), Requirement.in_(core.CAPACITY_TYPE, kind)]
             if self._ids.get(zone):
                 found.append(Requirement.in_(labels.ZONE_ID, self._ids[zone]))
             if partition:
                 found.append(Requirement.in_(labels.PLACEMENT_GROUP_PARTITION, str(partition)))
-            if reservation:
+            if beside_reserved:
                 found += [Requirement.absent(label) for label in _RESERVATION_LABELS]
             self._requirements[key] = Requirements(found)
         return self._requirements[key]
@@ -152,15 +148,17 @@ class Availability:
 
     def _type(self, type_: InstanceType, conditions: Conditions, shut: frozenset[tuple[str, str]]) -> InstanceType:
         shortages, name = conditions.shortages, type_.name
-        is_marked = name in shortages.instance_types
+        is_marked, is_same = name in shortages.instance_types, True
         offerings: list[Offering] = []
-        is_same = True
         for offering in type_.offerings:
             now = offering
-            is_shut = (offering.zone, offering.capacity_type) in shut
             if offering.reservation_id is not None:
-                now = _with_count(offering, conditions.reserved.get(offering.reservation_id, 0), is_shut=is_shut)
-            elif offering.available and (is_shut or (is_marked and shortages.has(self._key(name, offering)))):
+                left = conditions.reserved.get(offering.reservation_id, 0)
+                now = _with_count(offering, left, is_shut=(offering.zone, offering.capacity_type) in shut)
+            elif offering.available and (
+                (offering.zone, offering.capacity_type) in shut
+                or (is_marked and shortages.has(self._key(name, offering)))
+            ):
                 now = self._as_sold_out(offering)
             is_same = is_same and now is offering
             offerings.append(now)

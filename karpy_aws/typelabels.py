@@ -34,7 +34,9 @@ class RequirementPool:
 
     def one_of(self, key: str, values: Iterable[object] = ()) -> Requirement:
         """``key In values``; with no value (or only None) the label must be absent."""
-        texts = tuple(sorted(str(value) for value in values if value is not None))
+        texts = tuple([str(value) for value in values if value is not None])
+        if len(texts) > 1:
+            texts = tuple(sorted(texts))
         made = self._made.get((key, texts))
         if made is None:
             made = self._made[key, texts] = Requirement.in_(key, *texts) if texts else Requirement.absent(key)

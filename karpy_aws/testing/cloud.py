@@ -49,9 +49,9 @@ class FakeAWS:
     Every request is checked against botocore's own model of the call, so a wrong name or type cannot pass. With ``check_answers``
     the same is done with what the fake says. ``buckets`` make it throttle as EC2 does.
 
-    >>> fake = FakeAWS(World(zones={"us-west-2a": "usw2-az2"}))
-    >>> fake.apis.ec2.describe_availability_zones({})["AvailabilityZones"][0]["ZoneId"]
-    'usw2-az2'
+    >>> fake = FakeAWS(World(parameters={"/image": "ami-1"}))
+    >>> fake.apis.ssm.get_parameter({"Name": "/image"})["Parameter"]["Value"]
+    'ami-1'
     """
 
     def __init__(

@@ -26,12 +26,6 @@ _TYPE_FILTERS: Final[Members] = {
     "supported-usage-class": "SupportedUsageClasses",
 }
 _OFFERING_FILTERS: Final[Members] = {"instance-type": "InstanceType", "location": "Location"}
-_ZONE_FILTERS: Final[Members] = {
-    "zone-name": "ZoneName",
-    "zone-id": "ZoneId",
-    "state": "State",
-    "zone-type": "ZoneType",
-}
 _SPOT_FILTERS: Final[Members] = {
     "availability-zone": "AvailabilityZone",
     "instance-type": "InstanceType",
@@ -94,22 +88,6 @@ def _offerings(world: World, request: Request, now: float) -> Answer:
     ]
     found = matching(found, request, _OFFERING_FILTERS)
     return page(found, request, "InstanceTypeOfferings", most=1_000, size=world.page_size)
-
-
-def _zones(world: World, request: Request, now: float) -> Answer:
-    del now
-    found = [
-        {
-            "ZoneName": name,
-            "ZoneId": id_,
-            "State": "available",
-            "RegionName": world.region,
-            "ZoneType": "availability-zone",
-            "OptInStatus": "opt-in-not-required",
-        }
-        for name, id_ in sorted(world.zones.items())
-    ]
-    return {"AvailabilityZones": matching(found, request, _ZONE_FILTERS)}
 
 
 _PRODUCT: Final = "Linux/UNIX (Amazon VPC)"
@@ -254,7 +232,6 @@ def described_template(record: Mapping[str, Any]) -> Answer:
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {
-    "DescribeAvailabilityZones": _zones,
     "DescribeInstanceTypes": _instance_types,
     "DescribeInstanceTypeOfferings": _offerings,
     "DescribeSpotPriceHistory": _spot_prices,

@@ -25,6 +25,7 @@ from karpy_aws.objects import read_node_class
 from karpy_aws.objects.kubelet import Kubelet
 from karpy_aws.objects.status import AMI, NodeClassStatusFields, PlacementGroup, SecurityGroup
 from karpy_aws.templatedata import TemplateSettings
+from karpy_aws.testing.models import request_problems
 from tests.karpy_aws.launchworld import decoded
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -158,6 +159,7 @@ def golden(case: str) -> str:
     config = kubelet_config(kubelet, dns_ip="10.100.0.10", pods=None if "v1alpha" in case else instance_type.max_pods)
     (template,) = launch_templates([instance_type], settings, lambda _: config)
     assert template.request is not None
+    assert request_problems("ec2", "CreateLaunchTemplate", template.request) == ""
     request = decoded(template.request)
     request["LaunchTemplateData"]["UserData"] = request["LaunchTemplateData"]["UserData"].split("\n")
     return json.dumps(request, indent=2, ensure_ascii=False) + "\n"

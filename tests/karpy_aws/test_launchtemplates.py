@@ -260,3 +260,15 @@ def test_what_comes_with_a_machine_is_tagged_as_the_generation_did(
 def test_the_size_of_user_data_is_told_as_ec2_counts_it() -> None:
     (small,), (large,) = templates(user_data="x"), templates(user_data="x" + "ü" * 100)
     assert large.user_data_bytes - small.user_data_bytes == 200
+
+
+def test_user_data_that_hardly_fits_is_told_of() -> None:
+    (found,) = templates(user_data="x" * 14_000)
+    assert found.warnings == ()
+    (found,) = templates(user_data="x" * 15_000)
+    assert found.warnings == (f"user data has {found.user_data_bytes} bytes, and EC2 takes 16384",)
+
+
+def test_settings_that_are_left_out_are_told_of() -> None:
+    (found,) = templates(ami_family="Bottlerocket", user_data="[settings.kubernetes]\nmax-pod = 5\n")
+    assert found.warnings == ("spec.userData: no setting of settings.kubernetes, and left out: max-pod",)
