@@ -55,6 +55,33 @@ WINDOWS: Final[Mapping[str, Window]] = {
 """Karpenter's."""
 AT_ONCE: Final[Mapping[str, Window]] = {name: Window(0.0, 0.0, 1) for name in WINDOWS}
 """For a world of one thread, where nobody could join."""
+_CHANGES: Final = (40.0, 4.0)
+_READS: Final = (80.0, 15.0)
+"""A little below what EC2 allows at once and per second, since others call too."""
+
+
+class Pace:
+    """How often may be called: ``most`` times at once, and ``per_second`` after that. EC2 refuses those who call more often.
+
+    A batch stays open while it waits for its turn, so that waiting makes calls fewer, and no caller is refused.
+    """
+
+    def __init__(self, most: float, per_second: float) -> None:
+        self._most = most
+        self._per_second = per_second
+        self._left = most
+        self._since = 0.0
+        self._lock = threading.Lock()
+
+    def claim(self, now: float) -> float:
+        """Take a turn and return 0, or how long to wait before asking again."""
+        with self._lock:
+            left = min(self._most, self._left + (now - self._since) * self._per_second)
+            if left < 1.0:
+                return (1.0 - left) / self._per_second
+            self._left, self._since = left - 1.0, now
+            return 0.0
+
 
 Wait = Callable[[threading.Condition, float], object]
 """Waits on a condition that it holds, for so many seconds at the most."""
@@ -89,6 +116,7 @@ class Batcher(Generic[Item, Answer]):
         window: Window,
         run: Callable[[Sequence[Item]], Sequence[Answer]],
         *,
+        pace: Pace | None = None,
         clock: Clock | None = None,
         wait: Wait = threading.Condition.wait,
         observe: Observer | None = None,
@@ -96,6 +124,7 @@ class Batcher(Generic[Item, Answer]):
         self._name = name
         self._window = window
         self._run = run
+        self._pace = pace
         self._clock = clock or SystemClock()
         self._wait = wait
         self._observe = observe
@@ -131,13 +160,17 @@ class Batcher(Generic[Item, Answer]):
         return batch, is_first
 
     def _collect(self, key: Hashable, batch: _Batch[Item, Answer]) -> None:
-        """Wait while others may join."""
-        while batch.is_open:
-            left = self._window.closes_at(batch.opened, batch.joined) - self._clock.now()
+        """Wait while others may join, and until it may be called."""
+        while True:
+            now = self._clock.now()
+            left = self._window.closes_at(batch.opened, batch.joined) - now if batch.is_open else 0.0
+            if left <= 0 and self._pace is not None:
+                left = self._pace.claim(now)
             if left <= 0:
-                self._close(key, batch)
-            else:
-                self._wait(self._changed, left)
+                break
+            self._wait(self._changed, left)
+        if batch.is_open:
+            self._close(key, batch)
 
     def _close(self, key: Hashable, batch: _Batch[Item, Answer]) -> None:
         batch.is_open = False
@@ -173,13 +206,16 @@ class BatchedEC2:
         wait: Wait = threading.Condition.wait,
         observe: Observer | None = None,
     ) -> None:
-        def batcher(name: str, run: Callable[[Sequence[Request]], Sequence[Any]]) -> Batcher[Request, Any]:
-            return Batcher(name, windows[name], run, clock=clock, wait=wait, observe=observe)
+        def batcher(name: str, run: Callable[[Sequence[Request]], Sequence[Any]], pace: Pace) -> Batcher[Request, Any]:
+            window = windows[name]
+            held = pace if window.max_items > 1 else None  # who calls alone cannot make calls fewer by waiting
+            return Batcher(name, window, run, pace=held, clock=clock, wait=wait, observe=observe)
 
+        changes, reads = Pace(*_CHANGES), Pace(*_READS)
         self._ec2 = ec2
-        self._launches = batcher("create_fleet", self._launch)
-        self._reads = batcher("describe_instances", self._read)
-        self._removals = batcher("terminate_instances", self._remove)
+        self._launches = batcher("create_fleet", self._launch, changes)
+        self._reads = batcher("describe_instances", self._read, reads)
+        self._removals = batcher("terminate_instances", self._remove, changes)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ec2, name)

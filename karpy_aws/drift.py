@@ -1,96 +1,102 @@
-"""Why a machine no longer matches its node class: the comparison of what it is with what the class means now. All pure.
+"""Whether a machine still is what its node class asks for, and if not, what differs.
 
-There are three stages, each dearer to ask than the one before: what the class said when the machine was launched, the image that
-machines of its type get now, and what EC2 tells of the machine itself. A stage that cannot be told is an error, never "not
-drifted": the core keeps what it knew.
+What is fixed when a machine is launched is compared by hash, what selectors find by what the machine has. A question that cannot be
+answered is an error, and never an answer: a machine is not replaced for something that was not there to be compared with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from karpy import labels as core
-from karpy.cloud.instancetype import InstanceTypes
-from karpy.errors import ProviderError
+from karpy.cloud.instancetype import InstanceType
+from karpy.errors import ProviderError, plain
 from karpy.objects.nodeclaim import NodeClaim
 from karpy_aws import labels
 from karpy_aws.images import image_of
 from karpy_aws.machines import Machine
 from karpy_aws.objects.hashing import HASH_ANNOTATION, HASH_VERSION_ANNOTATION
 from karpy_aws.objects.nodeclass import NodeClass
-from karpy_aws.objects.status import NodeClassStatusFields
 
-__all__ = [
-    "AMI_DRIFT",
-    "CAPACITY_RESERVATION_DRIFT",
-    "NODE_CLASS_DRIFT",
-    "PLACEMENT_GROUP_DRIFT",
-    "SECURITY_GROUP_DRIFT",
-    "SUBNET_DRIFT",
-    "class_drift",
-    "image_drift",
-    "machine_drift",
-]
+__all__ = ["drift_reason"]
 
-NODE_CLASS_DRIFT: Final = "NodeClassDrift"
-AMI_DRIFT: Final = "AMIDrift"
-SECURITY_GROUP_DRIFT: Final = "SecurityGroupDrift"
-SUBNET_DRIFT: Final = "SubnetDrift"
-CAPACITY_RESERVATION_DRIFT: Final = "CapacityReservationDrift"
-PLACEMENT_GROUP_DRIFT: Final = "PlacementGroupDrift"
-"""The reasons are Karpenter's."""
+STATIC: Final = "NodeClassDrift"
+IMAGE: Final = "AMIDrift"
+SECURITY_GROUPS: Final = "SecurityGroupDrift"
+SUBNET: Final = "SubnetDrift"
+RESERVATION: Final = "CapacityReservationDrift"
+PLACEMENT_GROUP: Final = "PlacementGroupDrift"
+
+GetMachine = Callable[..., Machine]
+"""`karpy_aws.instances.Instances.get`."""
 
 
-def class_drift(claim: Mapping[str, str], now: Mapping[str, str]) -> str | None:
-    """Whether the class says something else than when the claim was launched, by the annotations of both.
+def drift_reason(
+    claim: NodeClaim,
+    node_class: NodeClass,
+    types: Mapping[str, InstanceType],
+    get: GetMachine,
+    *,
+    hashes: Mapping[str, str],
+    group: str = "",
+) -> str | None:
+    """The first thing that differs, in Karpenter's words, or None.
 
-    Hashes of different versions tell nothing about each other, and a claim without one was made by another hand.
-    """
-    digest, current = claim.get(HASH_ANNOTATION), now.get(HASH_ANNOTATION)
-    version, current_version = claim.get(HASH_VERSION_ANNOTATION), now.get(HASH_VERSION_ANNOTATION)
-    if None in (digest, current, version) or version != current_version:
-        return None
-    return NODE_CLASS_DRIFT if digest != current else None
-
-
-def image_drift(claim: NodeClaim, node_class: NodeClass, types: InstanceTypes) -> str | None:
-    """Whether machines of the claim's type get another image now. Templates of the user's own have images of their own.
+    ``hashes`` are the annotations that a claim would be marked with now, ``types`` what the class can launch, ``group`` the id
+    of the placement group that its selector found. EC2 is asked for the machine only when nothing cheaper decides.
 
     Raises:
-        ProviderError: the claim does not say its image or its type, the type is not sold, or the class has no images.
+        ProviderError: something to compare with is missing, or EC2 does not answer.
+        InvalidObject: the claim names no machine of EC2.
     """
-    if node_class.launch_template:
+    if node_class.metadata.is_deleting:
         return None
-    images = node_class.status.amis
-    if not images:
-        raise ProviderError(f"drift of {claim.name}: the status of node class {node_class.name} names no images")
-    type_name = claim.labels.get(core.INSTANCE_TYPE, "")
-    instance_type = types.by_name(type_name)
-    if instance_type is None:
-        raise ProviderError(f"drift of {claim.name}: instance type {type_name!r} is not known")
+    if _has_other_hash(claim.metadata.annotations or {}, hashes):
+        return STATIC
+    if not node_class.status.subnets:
+        raise ProviderError(f"the status of {node_class.name} has no subnets to compare with")
+    if _has_other_image(claim, node_class, types):
+        return IMAGE
+    machine = get(claim.provider_id)
+    return _differs(machine, node_class, get) or (
+        PLACEMENT_GROUP if claim.labels.get(labels.PLACEMENT_GROUP_ID, "") != group else None
+    )
+
+
+def _has_other_hash(claim: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Hashes of different versions tell nothing about each other."""
+    versions = {annotations.get(HASH_VERSION_ANNOTATION) for annotations in (claim, now)}
+    hashes = {annotations.get(HASH_ANNOTATION) for annotations in (claim, now)}
+    return None not in versions | hashes and len(versions) == 1 and len(hashes) > 1
+
+
+def _has_other_image(claim: NodeClaim, node_class: NodeClass, types: Mapping[str, InstanceType]) -> bool:
+    name = claim.labels.get(core.INSTANCE_TYPE, "")
+    if name not in types:
+        raise ProviderError(f"the instance type {plain(name) or 'that no label names'} of {claim.name} is not known")
+    if not node_class.status.amis:
+        raise ProviderError(f"the status of {node_class.name} has no images to compare with")
     if not claim.image_id:
-        raise ProviderError(f"drift of {claim.name}: its status names no image")
-    wanted = image_of(instance_type, images)
-    return None if wanted is not None and wanted.id == claim.image_id else AMI_DRIFT
+        raise ProviderError(f"the status of {claim.name} names no image to compare with")
+    image = image_of(types[name], node_class.status.amis)
+    return image is None or image.id != claim.image_id
 
 
-def machine_drift(claim: NodeClaim, machine: Machine, status: NodeClassStatusFields) -> str | None:
-    """Whether the machine is in other security groups or another subnet, reservation or placement group than the class means.
-
-    Raises:
-        ProviderError: the class's status names no security groups or no subnets.
-    """
+def _differs(machine: Machine, node_class: NodeClass, get: GetMachine) -> str | None:
+    status = node_class.status
     if not status.security_groups:
-        raise ProviderError(f"drift of {claim.name}: the status of its node class names no security groups")
-    if not status.subnets:
-        raise ProviderError(f"drift of {claim.name}: the status of its node class names no subnets")
+        raise ProviderError(f"the status of {node_class.name} has no security groups to compare with")
     if machine.security_group_ids != {group.id for group in status.security_groups}:
-        return SECURITY_GROUP_DRIFT
+        return SECURITY_GROUPS
     if machine.subnet_id not in {subnet.id for subnet in status.subnets}:
-        return SUBNET_DRIFT
-    is_reserved = machine.capacity_type == core.RESERVED
-    if is_reserved and machine.reservation_id not in {each.id for each in status.capacity_reservations}:
-        return CAPACITY_RESERVATION_DRIFT
-    group = status.placement_group.id if status.placement_group else ""
-    return PLACEMENT_GROUP_DRIFT if claim.labels.get(labels.PLACEMENT_GROUP_ID, "") != group else None
+        return SUBNET
+    known = {reservation.id for reservation in status.capacity_reservations}
+    if _is_outside(machine, known) and _is_outside(get(machine.provider_id, fresh=True), known):
+        return RESERVATION
+    return None
+
+
+def _is_outside(machine: Machine, reservations: set[str]) -> bool:
+    """EC2 may have moved a machine out of a reservation that ended; it is on-demand then, and asked for again to see that."""
+    return machine.capacity_type == core.RESERVED and machine.reservation_id not in reservations

@@ -13,7 +13,7 @@ from karpy import labels as core
 from karpy.cloud.instancetype import InstanceType
 from karpy.errors import CreateFailed
 from karpy.objects.kinds import PROVISIONER
-from karpy_aws.bootstrap import encoded, user_data
+from karpy_aws.bootstrap import NodeBootstrap, encoded, user_data, warnings
 from karpy_aws.bootstrap.al2 import container_runtime
 from karpy_aws.images import image_version
 from karpy_aws.templatedata import TemplateSettings, tag_list, tags_of_machine_parts, template_data
@@ -36,6 +36,8 @@ class LaunchTemplate:
     group: TemplateGroup | None = None
     request: Mapping[str, Any] | None = None
     user_data_bytes: int = 0
+    warnings: tuple[str, ...] = ()
+    """What a person should know of it, one line each."""
 
 
 def launch_templates(
@@ -75,7 +77,8 @@ def _merged(templates: Iterable[LaunchTemplate]) -> tuple[LaunchTemplate, ...]:
 
 
 def _template(group: TemplateGroup, settings: TemplateSettings) -> LaunchTemplate:
-    text = _user_data(group, settings)
+    family, node = settings.node_class.ami_family, _bootstrap(group, settings)
+    text = user_data(family, node)
     data = {**template_data(group, settings), **({"UserData": encoded(text)} if text else {})}
     tags = [{"ResourceType": "launch-template", "Tags": tag_list(_tags_of_template(settings))}]
     name = _name(settings, [settings.node_class.name, data, tags])
@@ -85,6 +88,7 @@ def _template(group: TemplateGroup, settings: TemplateSettings) -> LaunchTemplat
         group=group,
         request={"LaunchTemplateName": name, "LaunchTemplateData": data, "TagSpecifications": tags},
         user_data_bytes=len(text.encode()),
+        warnings=warnings(family, node, text),
     )
 
 
@@ -92,14 +96,15 @@ def _name(settings: TemplateSettings, content: Sequence[Any]) -> str:
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
     number = int.from_bytes(digest[:8], "big")
     return (
-        f"Karpenter-{settings.bootstrap.cluster_name}-{number}" if settings.is_older else f"karpenter.k8s.aws/{number}"
+        f"Karpenter-{settings.bootstrap.cluster.name}-{number}" if settings.is_older else f"karpenter.k8s.aws/{number}"
     )
 
 
-def _user_data(group: TemplateGroup, settings: TemplateSettings) -> str:
+def _bootstrap(group: TemplateGroup, settings: TemplateSettings) -> NodeBootstrap:
+    """What machines of a group are told."""
     node_class = settings.node_class
     asked = str(group.kubelet.get("containerRuntime") or "")
-    node = attrs.evolve(
+    return attrs.evolve(
         settings.bootstrap,
         origin=node_class.origin,
         user_data=node_class.user_data or "",
@@ -108,10 +113,9 @@ def _user_data(group: TemplateGroup, settings: TemplateSettings) -> str:
         container_runtime=container_runtime(node_class.origin, node_class.ami_family, asked, group.types),
         image_version=image_version(node_class, group.image),
     )
-    return user_data(node_class.ami_family, node)
 
 
 def _tags_of_template(settings: TemplateSettings) -> Mapping[str, str]:
     if settings.is_older:
-        return {**tags_of_machine_parts(settings), _OLDER_CLUSTER_TAG: settings.bootstrap.cluster_name}
+        return {**tags_of_machine_parts(settings), _OLDER_CLUSTER_TAG: settings.bootstrap.cluster.name}
     return settings.tags

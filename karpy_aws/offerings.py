@@ -148,15 +148,17 @@ class Availability:
 
     def _type(self, type_: InstanceType, conditions: Conditions, shut: frozenset[tuple[str, str]]) -> InstanceType:
         shortages, name = conditions.shortages, type_.name
-        is_marked = name in shortages.instance_types
+        is_marked, is_same = name in shortages.instance_types, True
         offerings: list[Offering] = []
-        is_same = True
         for offering in type_.offerings:
             now = offering
-            is_shut = (offering.zone, offering.capacity_type) in shut
             if offering.reservation_id is not None:
-                now = _with_count(offering, conditions.reserved.get(offering.reservation_id, 0), is_shut=is_shut)
-            elif offering.available and (is_shut or (is_marked and shortages.has(self._key(name, offering)))):
+                left = conditions.reserved.get(offering.reservation_id, 0)
+                now = _with_count(offering, left, is_shut=(offering.zone, offering.capacity_type) in shut)
+            elif offering.available and (
+                (offering.zone, offering.capacity_type) in shut
+                or (is_marked and shortages.has(self._key(name, offering)))
+            ):
                 now = self._as_sold_out(offering)
             is_same = is_same and now is offering
             offerings.append(now)

@@ -10,7 +10,6 @@ from typing import Any, Final
 import attrs
 
 from karpy.clock import Clock
-from karpy.errors import InternalError
 from karpy_aws import labels
 from karpy_aws.api import EC2API, items
 from karpy_aws.errors import AWSError, ErrorClass
@@ -29,7 +28,7 @@ _ALREADY_EXISTS: Final = "InvalidLaunchTemplateName.AlreadyExistsException"
 class _Known:
     """A template that is there, or is being made or removed by whoever holds the lock."""
 
-    id: str = ""
+    exists: bool = False
     users: int = 0
     used_at: float = 0.0
     lock: threading.Lock = attrs.field(factory=threading.Lock)
@@ -57,13 +56,10 @@ class LaunchTemplateCache:
         Raises:
             AWSError: EC2 failed.
         """
-        found: dict[str, str] = {}
-        for tag in _CLUSTER_TAGS:
-            found.update(self._listed({tag: self._cluster}))
+        found = {name for tag in _CLUSTER_TAGS for name in self._listed({tag: self._cluster})}
         with self._lock:
-            for name, template_id in found.items():
-                known = self._known.setdefault(name, _Known(used_at=self._clock.now()))
-                known.id = known.id or template_id
+            for name in found:
+                self._known.setdefault(name, _Known(used_at=self._clock.now())).exists = True
         return len(found)
 
     @contextmanager
@@ -94,38 +90,34 @@ class LaunchTemplateCache:
 
     def _ensure(self, template: LaunchTemplate, known: _Known) -> None:
         with known.lock:
-            if not known.id:
-                known.id = self._find(template.name) or self._create(template)
+            if not known.exists:
+                if not self._is_there(template.name):
+                    self._create(template)
+                known.exists = True
 
-    def _find(self, name: str) -> str:
-        """Its id; nothing when there is none of that name."""
+    def _is_there(self, name: str) -> bool:
         try:
             answer = self._ec2.describe_launch_templates({"LaunchTemplateNames": [name]})
         except AWSError as error:
             if error.has(ErrorClass.NOT_FOUND):
-                return ""
+                return False
             raise
-        found = answer.get("LaunchTemplates") or []
-        if len(found) > 1:
-            raise InternalError(f"EC2 lists {len(found)} launch templates called {name}")
-        return str(found[0]["LaunchTemplateId"]) if found else ""
+        return bool(answer.get("LaunchTemplates"))
 
-    def _create(self, template: LaunchTemplate) -> str:
+    def _create(self, template: LaunchTemplate) -> None:
         assert template.request is not None
         try:
-            answer = self._ec2.create_launch_template(template.request)
+            self._ec2.create_launch_template(template.request)
         except AWSError as error:
-            if error.code == _ALREADY_EXISTS:  # another controller was faster; names are contents, so it is the same
-                return self._find(template.name)
-            raise
-        return str(answer["LaunchTemplate"]["LaunchTemplateId"])
+            if error.code != _ALREADY_EXISTS:  # else another was faster; names are contents, so that it is the same
+                raise
 
     def forget(self, names: Iterable[str]) -> None:
         """Look again before the next launch: EC2 did not know these any more."""
         with self._lock:
             for name in names:
                 if name in self._known:
-                    self._known[name].id = ""
+                    self._known[name].exists = False
 
     def collect(self) -> tuple[str, ...]:
         """Remove the templates that have been idle for long enough. The names removed.
@@ -164,18 +156,18 @@ class LaunchTemplateCache:
             with self._lock:
                 if known.users:
                     return False
-            was_there = bool(known.id)
+            was_there = known.exists
             if was_there:
-                self._delete(known.id)
-                known.id = ""
+                self._delete(name)
+                known.exists = False
             with self._lock:
                 if not known.users:
                     del self._known[name]
         return was_there
 
-    def _delete(self, template_id: str) -> None:
+    def _delete(self, name: str) -> None:
         try:
-            self._ec2.delete_launch_template({"LaunchTemplateId": template_id})
+            self._ec2.delete_launch_template({"LaunchTemplateName": name})
         except AWSError as error:
             if not error.has(ErrorClass.NOT_FOUND):
                 raise
@@ -187,16 +179,16 @@ class LaunchTemplateCache:
             AWSError: EC2 failed; what was not removed is still there.
         """
         found = self._listed({_CLUSTER_TAGS[0]: self._cluster, labels.NODE_CLASS: node_class})
-        for template_id in found.values():
-            self._delete(template_id)
+        for name in found:
+            self._delete(name)
         self.forget(found)
-        return tuple(sorted(found))
+        return tuple(found)
 
-    def _listed(self, tags: Mapping[str, str]) -> dict[str, str]:
-        """Templates that bear these tags: name → id."""
+    def _listed(self, tags: Mapping[str, str]) -> list[str]:
+        """The names of templates that bear these tags."""
         request: dict[str, Any] = {
             "Filters": [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()],
             "MaxResults": _PAGE,
         }
         listed = items(self._ec2.describe_launch_templates, request, "LaunchTemplates")
-        return {template["LaunchTemplateName"]: template["LaunchTemplateId"] for template in listed}
+        return sorted(template["LaunchTemplateName"] for template in listed)

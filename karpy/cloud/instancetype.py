@@ -102,7 +102,7 @@ class Offering:
         return self.price if self.has_price else math.inf
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Overhead:
     """What the node keeps for itself, and so is not there for pods."""
 
@@ -132,7 +132,9 @@ class InstanceType:
     capacity_overlaid: bool = False
     """A NodeOverlay has a say in the capacity."""
     allocatable: Resources = attrs.field(
-        init=False, eq=False, default=attrs.Factory(lambda self: _allocatable(self), takes_self=True)
+        init=False,
+        eq=False,
+        default=attrs.Factory(lambda self: _allocatable(self.capacity, self.overhead), takes_self=True),
     )
 
     @property
@@ -141,10 +143,14 @@ class InstanceType:
         return self.capacity.get(PODS, 0)
 
 
-def _allocatable(instance_type: InstanceType) -> Resources:
-    """Capacity less overhead, and memory less what is set aside as huge pages; never below zero."""
-    kept = instance_type.overhead.total.amounts
-    room = {name: amount - kept.get(name, 0) for name, amount in instance_type.capacity.amounts.items()}
+@functools.lru_cache(maxsize=8_192)
+def _allocatable(capacity: Resources, overhead: Overhead) -> Resources:
+    """Capacity less overhead, and memory less what is set aside as huge pages; never below zero.
+
+    A type is copied with other offerings far more often than its machine changes.
+    """
+    kept = overhead.total.amounts
+    room = {name: amount - kept.get(name, 0) for name, amount in capacity.amounts.items()}
     huge = sum([amount for name, amount in room.items() if name.startswith("hugepages-")])
     if huge and MEMORY in room:
         room[MEMORY] -= huge

@@ -13,18 +13,11 @@ from typing import Final
 from karpy_aws.bootstrap import al2, al2023, bottlerocket, windows
 from karpy_aws.bootstrap.node import NodeBootstrap, kubelet_config, node_labels, node_taints
 
-__all__ = [
-    "USER_DATA_LIMIT",
-    "NodeBootstrap",
-    "encoded",
-    "kubelet_config",
-    "node_labels",
-    "node_taints",
-    "user_data",
-]
+__all__ = ["NodeBootstrap", "encoded", "kubelet_config", "node_labels", "node_taints", "user_data", "warnings"]
 
 USER_DATA_LIMIT: Final = 16_384
 """Bytes that EC2 takes, before they are encoded."""
+_NEARLY_FULL: Final = 0.9
 
 
 def _verbatim(node: NodeBootstrap) -> str:
@@ -52,6 +45,17 @@ def user_data(family: str, node: NodeBootstrap) -> str:
         NodeClassNotReady: something that the family needs is not known yet.
     """
     return _FAMILIES[family](node)
+
+
+def warnings(family: str, node: NodeBootstrap, text: str) -> tuple[str, ...]:
+    """What a person should know of the user data ``text`` that `user_data` made, one line each."""
+    size, found = len(text.encode()), []
+    if size >= _NEARLY_FULL * USER_DATA_LIMIT:
+        found.append(f"user data has {size} bytes, and EC2 takes {USER_DATA_LIMIT}")
+    unknown = bottlerocket.unknown_settings(node.user_data) if family == "Bottlerocket" else ()
+    if unknown:
+        found.append(f"spec.userData: no setting of settings.kubernetes, and left out: {', '.join(unknown)}")
+    return tuple(found)
 
 
 def encoded(text: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from karpy.testing.clock import FakeClock
 from karpy_aws.api import Request, Response
-from karpy_aws.batching import AT_ONCE, WINDOWS, BatchedEC2, Batcher, Window, deal_out
+from karpy_aws.batching import AT_ONCE, WINDOWS, BatchedEC2, Batcher, Pace, Window, deal_out
 from karpy_aws.errors import AWSError
 
 Answer = TypeVar("Answer")
@@ -233,13 +233,13 @@ class Joining:
             self.join()
 
 
-def closed_after(window: Window, *joins: float) -> tuple[float, int]:
+def closed_after(window: Window, *joins: float, pace: Pace | None = None) -> tuple[float, int]:
     """When a batch was answered that was joined at these times after it was opened, and how many items it had."""
     clock = FakeClock()
     wait = Joining(clock, *joins)
     batches: list[int] = []
     batcher = Batcher[int, int](
-        "test", window, lambda found: batches.append(len(found)) or list(found), clock=clock, wait=wait
+        "test", window, lambda found: batches.append(len(found)) or list(found), pace=pace, clock=clock, wait=wait
     )
     wait.join = lambda: batcher._join("key", 1)
     opened = clock.now()
@@ -267,6 +267,30 @@ def test_a_full_batch_closes_at_once() -> None:
 def test_the_windows_are_karpenters() -> None:
     assert WINDOWS["create_fleet"] == Window(0.035, 1.0, 1_000)
     assert WINDOWS["describe_instances"] == WINDOWS["terminate_instances"] == Window(0.1, 1.0, 500)
+
+
+def spent(pace: Pace, turns: int, now: float) -> Pace:
+    assert [pace.claim(now) for _ in range(turns)] == [0.0] * turns
+    return pace
+
+
+def test_a_pace_allows_some_calls_at_once_and_then_so_many_a_second() -> None:
+    pace = spent(Pace(3, 2), 3, now=100.0)
+    assert pace.claim(100.0) == 0.5
+    assert pace.claim(100.25) == 0.25
+    assert spent(pace, 1, now=100.5).claim(100.5) == 0.5
+    assert spent(pace, 3, now=200.0).claim(200.0) == 0.5
+
+
+def test_a_batch_stays_open_while_it_waits_for_its_turn() -> None:
+    start = FakeClock().now()
+    assert closed_after(Window(0.1, 1.0, 500), 0.3, 0.45, pace=spent(Pace(1, 2), 1, start)) == (0.55, 3)
+    assert closed_after(Window(0.1, 1.0, 500), pace=spent(Pace(1, 0.5), 1, start)) == (2.0, 1)
+
+
+def test_a_full_batch_waits_for_its_turn_too() -> None:
+    start = FakeClock().now()
+    assert closed_after(Window(0.1, 1.0, 2), 0.05, pace=spent(Pace(1, 2), 1, start)) == (0.5, 2)
 
 
 def test_alone_in_a_world_of_one_thread_nobody_waits() -> None:

@@ -71,6 +71,8 @@ def test_whoever_was_faster_made_the_same_one(account: Account) -> None:
     account.cache = account.another_life()
     account.launch(A)  # EC2 does not find it yet, and will not have it made twice
     assert account.calls("CreateLaunchTemplate") == 2
+    account.clock.advance(IDLE_S)
+    assert account.cache.collect() == (A.name,)
 
 
 def test_a_template_of_the_users_own_is_left_to_the_user(account: Account) -> None:
