@@ -16,6 +16,7 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy_aws import labels
 from karpy_aws.images import image_of
 from karpy_aws.machines import Machine
+from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.hashing import HASH_ANNOTATION, HASH_VERSION_ANNOTATION
 from karpy_aws.objects.nodeclass import NodeClass
 
@@ -50,14 +51,16 @@ def drift_reason(
         ProviderError: something to compare with is missing, or EC2 does not answer.
         InvalidObject: the claim names no machine of EC2.
     """
-    if node_class.metadata.is_deleting:
-        return None
+    if node_class.metadata.is_deleting or node_class.launch_template:
+        return None  # a template of the user's own names its image itself
     if _has_other_hash(claim.metadata.annotations or {}, hashes):
         return STATIC
     if not node_class.status.subnets:
         raise ProviderError(f"the status of {node_class.name} has no subnets to compare with")
     if _has_other_image(claim, node_class, types):
         return IMAGE
+    if node_class.origin != EC2_NODE_CLASS:
+        return None  # the generations before compared images alone
     machine = get(claim.provider_id)
     return _differs(machine, node_class, get) or (
         PLACEMENT_GROUP if claim.labels.get(labels.PLACEMENT_GROUP_ID, "") != group else None

@@ -114,6 +114,11 @@ class Instances:
         """A launch came to an end that nobody knows: look before the next one."""
         self._is_listed = False
 
+    def known(self, id_: str) -> Machine | None:
+        """The machine as it was when EC2 was last asked; None when nothing is known of it."""
+        with self._lock:
+            return self._known.get(id_)
+
     def list(self) -> tuple[Machine, ...]:
         """All machines, by id. Those that are new, or in a shifted zone, are still there when the answer misses them.
 
