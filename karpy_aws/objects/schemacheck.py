@@ -50,7 +50,21 @@ class Violation:
 def violations(value: Any, schema: Schema, path: str) -> tuple[Violation, ...]:
     """Everything about ``value`` that ``schema`` forbids. Null counts as absent."""
     found = tuple(_structure(value, schema, path))
-    return found if any(each.hides_rules for each in found) else (*found, *_rules(value, schema, path))
+    if any(each.hides_rules for each in found):
+        return found
+    return (*found, *_rules(_without_nulls(value, schema), schema, path))
+
+
+def _without_nulls(value: Any, schema: Schema) -> Any:
+    """``value`` as far as ``schema`` knows it, without the members that are null."""
+    if isinstance(value, Mapping) and ("properties" in schema or "additionalProperties" in schema):
+        properties: Schema = schema.get("properties") or {}
+        additional: Schema = schema.get("additionalProperties") or {}
+        said = ((name, member) for name, member in value.items() if member is not None)
+        return {name: _without_nulls(member, properties.get(name, additional)) for name, member in said}
+    if isinstance(value, list) and "items" in schema:
+        return [_without_nulls(item, schema["items"]) for item in value]
+    return value
 
 
 def with_defaults(value: Any, schema: Schema) -> Any:
@@ -209,7 +223,7 @@ def _rules(value: Any, schema: Schema, path: str) -> Iterator[Violation]:
         properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
         for name, member in value.items():
             inner = properties.get(name, additional)
-            if inner is not None and member is not None:
+            if inner is not None:
                 yield from _rules(member, inner, _below(path, name, properties))
     elif isinstance(value, list):
         for index, item in enumerate(value):

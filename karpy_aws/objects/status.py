@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import msgspec
 
-from karpy.errors import InvalidObject
-from karpy.objects.meta import Condition, Integer, Wire, decode
+from karpy.objects.meta import Condition, Integer, Wire, decode, to_wire
+from karpy.objects.nodepool import WireRequirement, read_requirements
 from karpy.requirements import Requirements
 
 __all__ = ["AMI", "CapacityReservation", "NodeClassStatusFields", "PlacementGroup", "SecurityGroup", "Subnet"]
@@ -65,7 +65,7 @@ class _WireAMI(Wire, frozen=True):
     id: str
     name: str = ""
     deprecated: bool = False
-    requirements: tuple[dict[str, Any], ...] = ()
+    requirements: tuple[WireRequirement, ...] = ()
 
 
 class _WireStatus(Wire, frozen=True):
@@ -111,20 +111,21 @@ class NodeClassStatusFields:
         fields: dict[str, Any] = {
             "subnets": self.subnets,
             "securityGroups": self.security_groups,
-            "amis": [
-                _WireAMI(ami.id, ami.name, ami.deprecated, tuple(ami.requirements.to_selectors())) for ami in self.amis
-            ],
+            "amis": [_wire_ami(ami) for ami in self.amis],
             "capacityReservations": self.capacity_reservations,
             "instanceProfile": self.instance_profile,
             "conditions": self.conditions,
         }
-        said: dict[str, Any] = msgspec.to_builtins({name: value for name, value in fields.items() if value})
+        said: dict[str, Any] = to_wire({name: value for name, value in fields.items() if value})
         return said
 
 
 def _ami(index: int, wire: _WireAMI) -> AMI:
-    try:
-        requirements = Requirements.from_selectors(wire.requirements)
-    except InvalidObject as error:
-        raise error.at(path=f"amis[{index}].requirements") from None
+    requirements = read_requirements(wire.requirements, f"amis[{index}].requirements")
     return AMI(id=wire.id, name=wire.name, requirements=requirements, deprecated=wire.deprecated)
+
+
+def _wire_ami(ami: AMI) -> dict[str, Any]:
+    fields = {"id": ami.id, "name": ami.name, "deprecated": ami.deprecated}
+    requirements = ami.requirements.to_selectors()
+    return {name: value for name, value in {**fields, "requirements": requirements}.items() if value}

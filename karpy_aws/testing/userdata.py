@@ -60,9 +60,7 @@ def _settings(text: str) -> Mapping[str, Any] | None:
 
 
 def _of_bottlerocket(settings: Mapping[str, Any]) -> Boot:
-    taints = tuple(
-        _taint(f"{key}={each}") for key, said in settings.get("node-taints", {}).items() for each in said
-    )
+    taints = tuple(_taint(f"{key}={each}") for key, said in settings.get("node-taints", {}).items() for each in said)
     return Boot(settings.get("cluster-name", ""), dict(settings.get("node-labels", {})), taints)
 
 

@@ -9,6 +9,7 @@ import pytest
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
 from karpy_aws.objects import NodeClass, read_node_class
+from karpy_aws.objects.inlineprovider import with_default_selectors
 from karpy_aws.objects.nodeclass import SelectorTerm
 
 SELECTORS = {"subnetSelector": {"team": "a"}, "securityGroupSelector": {"team": "a"}}
@@ -66,6 +67,7 @@ def test_a_launch_template_of_ones_own_needs_no_security_groups() -> None:
     assert template(securityGroupSelector=None, launchTemplate="mine").launch_template == "mine"
 
 
+@pytest.mark.aws("AWS-017", "AWS-039", "AWS-040")
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
@@ -98,6 +100,31 @@ def test_what_a_template_may_not_say(spec: dict[str, Any], path: str) -> None:
     assert caught.value.object_name == "AWSNodeTemplate/default"
 
 
+@pytest.mark.aws("AWS-038")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("securityGroupSelector", {"team": "a"}),
+        ("metadataOptions", {}),
+        ("amiFamily", "AL2"),
+        ("instanceProfile", "nodes"),
+        ("blockDeviceMappings", []),
+        ("userData", ""),
+        ("amiSelector", {"team": "a"}),
+    ],
+)
+def test_a_launch_template_of_ones_own_says_what_these_fields_would(field: str, value: Any) -> None:
+    with pytest.raises(InvalidObject, match=f"spec.{field}: launchTemplate is set beside it"):
+        template(**{"securityGroupSelector": None, "launchTemplate": "mine", field: value})
+
+
+@pytest.mark.aws("AWS-039")
+@pytest.mark.parametrize("ids", ["subnet-1", " subnet-1 , subnet-2 "])
+def test_ids_may_stand_in_a_row(ids: str) -> None:
+    found = template(subnetSelector={"aws-ids": ids}).subnet_selector_terms
+    assert [term.id for term in found] == [each.strip() for each in ids.split(",")]
+
+
 # Provisioner v1alpha5, inline provider
 
 
@@ -107,6 +134,25 @@ def test_an_inline_provider_needs_an_instance_profile_only() -> None:
     assert found.subnet_selector_terms == ()
 
 
+@pytest.mark.aws("AWS-041")
+def test_selectors_that_are_not_given_are_those_of_the_cluster() -> None:
+    own = (SelectorTerm(tags={"kubernetes.io/cluster/prod": "*"}),)
+    found = with_default_selectors(inline(instanceProfile="nodes"), "prod")
+    assert (found.subnet_selector_terms, found.security_group_selector_terms) == (own, own)
+    given = with_default_selectors(inline(instanceProfile="nodes", subnetSelector={"team": "a"}), "prod")
+    assert given.subnet_selector_terms == (SelectorTerm(tags={"team": "a"}),)
+    assert with_default_selectors(template(), "prod") == template()
+
+
+def test_a_provisioner_has_its_kubelet_block_beside_the_provider() -> None:
+    data = {"kind": "Provisioner", "metadata": {"name": "default"}}
+    spec = {"provider": {"instanceProfile": "nodes"}, "kubeletConfiguration": {"clusterDNS": ["10.0.0.10"]}}
+    read = read_node_class({**data, "spec": spec})
+    assert read.kubelet is not None
+    assert read.kubelet.cluster_dns == ("10.0.0.10",)
+
+
+@pytest.mark.aws("AWS-017", "AWS-041", "AWS-043")
 @pytest.mark.parametrize(
     ("provider", "message"),
     [

@@ -159,3 +159,8 @@ def test_null_counts_as_absent() -> None:
         (ViolationKind.REQUIRED, "spec.securityGroupSelectorTerms"),
         (ViolationKind.REQUIRED, "spec.amiSelectorTerms"),
     }
+
+
+def test_an_entry_that_is_null_counts_as_absent() -> None:
+    spec = {"subnetSelector": {"team": "a", "aws-ids": None}, "securityGroupSelector": {"team": "a"}}
+    assert violations(spec, node_template_spec(), "spec") == ()
