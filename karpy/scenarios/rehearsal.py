@@ -21,6 +21,7 @@ from karpy.scenarios.catalogue import Scenario
 from karpy.scenarios.script import Script
 from karpy.settings import Settings
 from karpy.sim.generic import GenericModel
+from karpy.sim.site import MakeSite
 from karpy.sim.world import World
 from karpy.state.cluster import ClusterState
 
@@ -62,7 +63,8 @@ def apply_manifests(world: World, objects: Sequence[RawObject]) -> None:
 
 
 class Rehearsal:
-    """A scenario on its own world. ``tell`` is called with everything that happens; the same seed tells the same."""
+    """A scenario on its own world. ``tell`` is called with everything that happens; the same seed tells the
+    same. ``site``: another place of machines than the simulated cloud."""
 
     def __init__(
         self,
@@ -73,9 +75,10 @@ class Rehearsal:
         settings: Settings | None = None,
         tell: Callable[[Happening], None] = lambda _happening: None,
         models: Sequence[CloudModel] | None = None,
+        site: MakeSite | None = None,
     ) -> None:
         self.scenario = scenario.with_something_to_scale()
-        self.world = World(seed, installed_models() if models is None else models)
+        self.world = World(seed, installed_models() if models is None else models, site=site)
         self._tell = tell
         self._until_s = LONGEST_S if until_s is None else until_s
         self._most_nodes = 0
