@@ -37,11 +37,13 @@ __all__ = [
     "APIs",
     "Connection",
     "PricingAPI",
+    "RegionalTransport",
     "Request",
     "Response",
     "Transport",
     "ZonalShiftAPI",
     "apis",
+    "boto_transport",
     "connect",
     "items",
     "pages",
@@ -155,6 +157,12 @@ class Transport(Protocol):
         ...
 
 
+class RegionalTransport(Transport, Protocol):
+    """One that knows its region."""
+
+    region: str
+
+
 class _Service:
     """The methods of one protocol over a transport."""
 
@@ -231,6 +239,8 @@ class Connection:
     """Of each call, with growing pauses; what EC2 refuses for want of capacity is not tried again."""
     max_connections: int = 100
     user_agent: str = "karpy"
+    key: tuple[str, str] | None = attrs.field(default=None, repr=False)
+    """Id and secret of an access key, for what only acts like AWS; otherwise the SDK finds credentials."""
 
 
 def connect(connection: Connection | None = None) -> APIs:
@@ -240,12 +250,20 @@ def connect(connection: Connection | None = None) -> APIs:
         PluginError: boto3 is not installed.
         AWSError: there is no telling which region is meant.
     """
-    connection = connection or Connection()
+    transport = boto_transport(connection)
+    return apis(transport, transport.region)
+
+
+def boto_transport(connection: Connection | None = None) -> RegionalTransport:
+    """The transport below `connect`, which carries calls that karpy does not make, too.
+
+    Raises:
+        PluginError, AWSError: as `connect` does.
+    """
     try:
-        transport = _Boto(connection)
+        return _Boto(connection or Connection())
     except ImportError as error:
         raise PluginError(f"cloud provider 'aws': {error}; install karpy[aws]") from error
-    return apis(transport, transport.region)
 
 
 _PRICING_REGIONS: Final = {"ap-": "ap-south-1", "cn-": "cn-northwest-1", "eu-": "eu-central-1"}
@@ -268,7 +286,10 @@ class _Boto:
 
         self._connection = connection
         try:
-            self._session = boto3.session.Session(region_name=connection.region or None)
+            key_id, secret = connection.key or (None, None)
+            self._session = boto3.session.Session(
+                aws_access_key_id=key_id, aws_secret_access_key=secret, region_name=connection.region or None
+            )
             self.region = self._session.region_name or _region_of_the_machine()
         except BotoCoreError as error:  # such as a profile that the SDK's own files do not have
             raise aws_error("connecting to AWS", _code_of(error), str(error)) from error

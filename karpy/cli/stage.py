@@ -15,6 +15,8 @@ from karpy.report.views import JsonLines, LiveView, PlainLines, Recorded, View
 from karpy.scenarios.catalogue import load_scenario
 from karpy.scenarios.rehearsal import Rehearsal
 from karpy.settings import Settings
+from karpy.sim.clock import DEFAULT_START
+from karpy.sim.site import MakeSite
 
 __all__ = ["Stage"]
 
@@ -31,12 +33,17 @@ class Stage:
         settings: Settings,
         as_json: bool,
         record: Path | None = None,
+        site: MakeSite | None = None,
+        start: float = DEFAULT_START,
     ) -> None:
+        """``site`` and ``start``: as `karpy.sim.world.World` takes them."""
         found = load_scenario(scenario, known_schemas())
         self._view = _view(f"karpy demo · {found.name} · seed {seed}", as_json=as_json)
         if record is not None:
             self._view = _recorded(self._view, record)
-        self._rehearsal = Rehearsal(found, seed=seed, until_s=until_s, settings=settings, tell=self._tell)
+        self._rehearsal = Rehearsal(
+            found, seed=seed, until_s=until_s, settings=settings, tell=self._tell, site=site, start=start
+        )
 
     def play(self, speed: float | None, *, serve: bool) -> None:
         """Play the script to its end; with ``serve``, let kubectl in and go on until interrupted.

@@ -20,6 +20,7 @@ from karpy.report.scene import Scene, Summary
 from karpy.scenarios.catalogue import Scenario
 from karpy.scenarios.script import Script
 from karpy.settings import Settings
+from karpy.sim.clock import DEFAULT_START
 from karpy.sim.generic import GenericModel
 from karpy.sim.site import MakeSite
 from karpy.sim.world import World
@@ -76,9 +77,10 @@ class Rehearsal:
         tell: Callable[[Happening], None] = lambda _happening: None,
         models: Sequence[CloudModel] | None = None,
         site: MakeSite | None = None,
+        start: float = DEFAULT_START,
     ) -> None:
         self.scenario = scenario.with_something_to_scale()
-        self.world = World(seed, installed_models() if models is None else models, site=site)
+        self.world = World(seed, installed_models() if models is None else models, site=site, start=start)
         self._tell = tell
         self._until_s = LONGEST_S if until_s is None else until_s
         self._most_nodes = 0
