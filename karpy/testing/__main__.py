@@ -16,6 +16,7 @@ from karpy.sim.processes.process import Program
 from karpy.testing.programs import load_program
 from karpy.testing.soaking import soak
 from karpy.testing.trials import MINUTES, Trial, reference
+from karpy.testing.venues import SIM, venue
 
 __all__ = ["main"]
 
@@ -27,6 +28,7 @@ a line that plays one trial again, as it is printed for each that fails; all but
   --faults LINE      such as 'crash-after@28', or 'lost:0.02 until:240'
   --weather WEATHER  such as 'Weather(lasts_s=240.0)'
   --replicas N       processes that elect a leader
+  --cloud NAME       the cloud that the machines are of
 """
 
 
@@ -44,9 +46,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=MINUTES, help="virtual minutes of each")
     parser.add_argument("--trace", action="store_true", help="print every call of the one trial")
     parser.add_argument("--program", default="", help="the controllers to try, as MODULE:FUNCTION (default: karpy's)")
+    parser.add_argument("--cloud", default=SIM, help="sim, or a cloud that an installed package has a stand-in for")
     known, rest = parser.parse_known_args(arguments)
     try:
         program = load_program(known.program) if known.program else reference
+        venue(known.cloud)
         if known.minutes <= 0:
             raise InvalidObject(f"found {known.minutes:g}", path="--minutes", accepted="more than zero")
         if known.seeds is not None:
@@ -57,14 +61,14 @@ def main(arguments: list[str]) -> int:
                     f"found {shown(shlex.join(rest))}", path="--seeds", accepted="no options of one trial beside it"
                 )
             seeds = range(known.first, known.first + known.seeds)
-            report = soak(seeds, minutes=known.minutes, program=program, tell=_say)
+            report = soak(seeds, minutes=known.minutes, program=program, cloud=known.cloud, tell=_say)
             _say(str(report))
             return bool(report.failed)
         if not rest:
             raise InvalidObject(
                 "found neither --seeds nor --seed", accepted="--seeds N, or the line of a trial; see --help"
             )
-        trial = Trial.parse(shlex.join([*rest, "--minutes", f"{known.minutes:g}"]))
+        trial = Trial.parse(shlex.join([*rest, "--minutes", f"{known.minutes:g}", "--cloud", known.cloud]))
     except InvalidObject as error:
         _say(str(error))
         return 2

@@ -17,6 +17,7 @@ from karpy.sim.processes.process import Program
 from karpy.testing.programs import name_of
 from karpy.testing.shrinking import shrink
 from karpy.testing.trials import MINUTES, Outcome, Trial, reference
+from karpy.testing.venues import SIM
 
 __all__ = ["Report", "command", "report_failure", "soak"]
 
@@ -51,6 +52,7 @@ def soak(
     *,
     minutes: float = MINUTES,
     program: Program = reference,
+    cloud: str = SIM,
     processes: int | None = None,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> Report:
@@ -59,7 +61,7 @@ def soak(
     ``program`` must be a function of a module, for other processes to find it; with ``processes=1`` anything will do.
     """
     began = time.monotonic()
-    play = functools.partial(_play, minutes=minutes, program=program)
+    play = functools.partial(_play, minutes=minutes, program=program, cloud=cloud)
     injected: Counter[Fault] = Counter()
     count, calls, failed = 0, 0, []
     for trial, outcome in _played(play, list(seeds), processes or os.cpu_count() or 1):
@@ -93,8 +95,8 @@ def command(trial: Trial, program: Program = reference) -> str:
     return f"python -m karpy.testing {named}{trial}"
 
 
-def _play(seed: int, minutes: float, program: Program) -> tuple[Trial, Outcome]:
-    trial = Trial.draw(seed, minutes)
+def _play(seed: int, minutes: float, program: Program, cloud: str) -> tuple[Trial, Outcome]:
+    trial = Trial.draw(seed, minutes, cloud)
     return trial, trial.play(program)
 
 

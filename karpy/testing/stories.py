@@ -11,12 +11,12 @@ import attrs
 from karpy import labels
 from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.errors import KubeError
-from karpy.kube.client import KubeClient
+from karpy.kube.client import KubeClient, RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
 from karpy.sim.clock import VirtualClock
-from karpy.sim.generic import NODE_CLASS, ZONES
 from karpy.testing.generations import as_written, draw_generation
+from karpy.testing.venues import Venue, venue
 
 __all__ = ["Deed", "Story", "Storyteller", "Workload"]
 
@@ -75,21 +75,26 @@ class Deed:
 class Story:
     """A cluster and its users."""
 
+    node_class: RawObject
     pools: tuple[Json, ...]
     workloads: tuple[Workload, ...]
     deeds: tuple[Deed, ...]
 
     @classmethod
-    def draw(cls, seed: int) -> Story:
+    def draw(cls, seed: int, where: Venue | None = None) -> Story:
+        """The story of a seed, as it is told ``where`` (default: on the simulated cloud)."""
+        where = where or venue()
         dice = random.Random(f"story/{seed}")
-        workloads = tuple(_workload(dice, number) for number in range(dice.randint(1, 4)))
+        workloads = tuple(_workload(dice, number, where.zones) for number in range(dice.randint(1, 4)))
         deeds = sorted(
             (_deed(dice, len(workloads)) for _ in range(dice.randint(0, _DEEDS_MOST))),
             key=lambda deed: deed.at_s,
         )
         generation = draw_generation(seed)
-        pools = tuple(as_written(_pool(dice, number), generation) for number in range(dice.choice((1, 1, 2))))
-        return cls(pools, workloads, tuple(deeds))
+        pools = tuple(
+            as_written(_pool(dice, number, where.node_class), generation) for number in range(dice.choice((1, 1, 2)))
+        )
+        return cls(where.node_class, pools, workloads, tuple(deeds))
 
     @property
     def pods(self) -> tuple[int, ...]:
@@ -116,9 +121,8 @@ class Storyteller:
 
     def objects(self) -> list[Json]:
         """What is there from the beginning."""
-        node_class = {"apiVersion": NODE_CLASS.api_version, "kind": NODE_CLASS.kind, "metadata": {"name": "default"}}
         told = [obj for index, each in self._present() for obj in each.objects(self._most[index])]
-        return [node_class, *self._story.pools, *told]
+        return [dict(self._story.node_class), *self._story.pools, *told]
 
     def _present(self) -> list[tuple[int, Workload]]:
         return [(index, each) for index, each in enumerate(self._story.workloads) if self._most[index]]
@@ -170,7 +174,7 @@ def _object(kind: Kind, name: str, spec: Json) -> Json:
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec}
 
 
-def _workload(dice: random.Random, number: int) -> Workload:
+def _workload(dice: random.Random, number: int, zones: Sequence[str]) -> Workload:
     name, spec, annotations, budget = f"app-{number}", {}, {}, None
     trait = dice.random()
     if trait < 0.15:
@@ -180,7 +184,7 @@ def _workload(dice: random.Random, number: int) -> Workload:
     elif trait < 0.4:
         spec = _spread(name, dice.choice((labels.ZONE, labels.HOSTNAME)))
     elif trait < 0.5:
-        spec = {"nodeSelector": {labels.ZONE: dice.choice(ZONES)}}
+        spec = {"nodeSelector": {labels.ZONE: dice.choice(zones)}}
     elif trait < 0.6:
         spec = {"affinity": _apart(name)}
     return Workload(
@@ -211,8 +215,9 @@ def _deed(dice: random.Random, workloads: int) -> Deed:
     return Deed(at_s, what, dice.randrange(workloads), dice.randint(0, 8))
 
 
-def _pool(dice: random.Random, number: int) -> Json:
-    ref = {"group": NODE_CLASS.group, "kind": NODE_CLASS.kind, "name": "default"}
+def _pool(dice: random.Random, number: int, node_class: RawObject) -> Json:
+    group = str(node_class["apiVersion"]).rpartition("/")[0]
+    ref = {"group": group, "kind": node_class["kind"], "name": "default"}
     capacity_types = dice.choice(((), (labels.SPOT, labels.ON_DEMAND), (labels.SPOT,)))
     requirements = [{"key": labels.CAPACITY_TYPE, "operator": "In", "values": list(capacity_types)}]
     spec: Json = {

@@ -13,10 +13,8 @@ import attrs
 from karpy.controllers.base import Request
 from karpy.errors import InvalidObject, shown
 from karpy.operator import Operator
-from karpy.sim.cloud import Timing
 from karpy.sim.faults import Fault, Faults, Planned
 from karpy.sim.forecast import forecast
-from karpy.sim.generic import ZONES
 from karpy.sim.invariants.witness import Violation
 from karpy.sim.processes.boundary import Boundary
 from karpy.sim.processes.process import Program, Surroundings
@@ -24,13 +22,13 @@ from karpy.sim.weather import Weather
 from karpy.sim.world import World
 from karpy.testing.lines import parse_weather
 from karpy.testing.stories import Story, Storyteller
+from karpy.testing.venues import SIM, venue
 
 __all__ = ["Outcome", "Trial", "reference"]
 
 MINUTES = 10.0
 _STORMY = 0.4
 """Faults come during this share of the time."""
-_TIMING = Timing(boot=(5.0, 20.0), ready=(1.0, 5.0), terminate=(2.0, 8.0))
 
 
 def reference(surroundings: Surroundings) -> Operator:
@@ -74,17 +72,21 @@ class Trial:
     faults: Faults = attrs.field(factory=Faults)
     weather: Weather = attrs.field(factory=Weather)
     replicas: int = 1
+    cloud: str = SIM
+    """Or the name of one that something stands in for."""
 
     @classmethod
-    def draw(cls, seed: int, minutes: float = MINUTES) -> Trial:
+    def draw(cls, seed: int, minutes: float = MINUTES, cloud: str = SIM) -> Trial:
         """The trial of a seed."""
+        where = venue(cloud)
         return cls(
             seed=seed,
             minutes=minutes,
-            pods=Story.draw(seed).pods,
+            pods=Story.draw(seed, where).pods,
             faults=Faults.draw(seed, until_s=minutes * 60 * _STORMY),
-            weather=forecast(seed, minutes * 60 * _STORMY, zones=ZONES),
+            weather=where.weather(forecast(seed, minutes * 60 * _STORMY, zones=where.zones)),
             replicas=2 if seed % 5 == 4 else 1,
+            cloud=cloud,
         )
 
     @classmethod
@@ -97,7 +99,9 @@ class Trial:
         words = shlex.split(line)
         try:
             given = dict(zip(words[::2], words[1::2], strict=True))
-            trial = cls.draw(int(given.pop("--seed")), float(given.pop("--minutes", MINUTES)))
+            trial = cls.draw(
+                int(given.pop("--seed")), float(given.pop("--minutes", MINUTES)), given.pop("--cloud", SIM)
+            )
             drawn = trial.pods
             for option, text in given.items():
                 trial = attrs.evolve(trial, **_READERS[option](text))
@@ -117,12 +121,13 @@ class Trial:
     def __str__(self) -> str:
         pods = ",".join(map(str, self.pods))
         words = ["--seed", str(self.seed), "--minutes", f"{self.minutes:g}", "--pods", pods]
+        words += [] if self.cloud == SIM else ["--cloud", self.cloud]
         words += ["--faults", str(self.faults), "--weather", repr(self.weather), "--replicas", str(self.replicas)]
         return " ".join(map(_quoted, words))
 
     def play(self, program: Program = reference) -> Outcome:
         """Let it happen. An exception that nobody expects is a violation too, of ``runs_through``."""
-        world = World(self.seed, timing=_TIMING, faults=self.faults, weather=self.weather)
+        world = self._world()
         failure: tuple[Violation, ...] = ()
         try:
             self._run(world, program)
@@ -134,16 +139,19 @@ class Trial:
 
     def world(self, program: Program = reference) -> World:
         """The same, left to the caller to run: for looking at it closely."""
-        world = World(self.seed, timing=_TIMING, faults=self.faults, weather=self.weather)
+        world = self._world()
         self._begin(world, program)
         return world
+
+    def _world(self) -> World:
+        return venue(self.cloud).world(self.seed, self.faults, self.weather)
 
     def _run(self, world: World, program: Program) -> None:
         self._begin(world, program)
         world.run(self.minutes * 60)
 
     def _begin(self, world: World, program: Program) -> None:
-        story = Story.draw(self.seed)
+        story = Story.draw(self.seed, venue(self.cloud))
         teller = Storyteller(story, self.pods, world.api, world.clock)
         world.start(program, "karpy", replicas=self.replicas)
         world.apply(teller.objects())
