@@ -57,7 +57,7 @@ def demo(
         Output, typer.Option("--output", "-o", help="Lines or a live view, or JSON lines.")
     ] = Output.TEXT,
 ) -> None:
-    """Play a scenario with the reference controller on an embedded cluster, and on a simulated cloud or a stand-in for a real one."""
+    """Play a scenario with the reference controller on an embedded cluster, and a simulated cloud or a real one's stand-in."""
     from karpy.cli.options import parse_seconds, parse_speed
     from karpy.cli.stage import Stage
     from karpy.sim.clock import DEFAULT_START

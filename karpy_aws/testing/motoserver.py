@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.request import urlopen
 
 from karpy.errors import PluginError
@@ -70,8 +70,8 @@ def add_images(region: str, images: Mapping[str, Mapping[str, Any]]) -> None:
             architecture=image["Architecture"],
             region_name=region,
         )
-        ssm._parameters[path].append(
-            Parameter(
+        ssm._parameters[path].append(  # noqa: SLF001  # its own way in refuses paths of AWS
+            cast("Any", Parameter)(  # which is abstract only for CloudFormation
                 account_id=ACCOUNT,
                 name=path,
                 value=id_,

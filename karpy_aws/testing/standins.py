@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
@@ -39,12 +40,14 @@ class AWSStandIn:
     name = "aws"
     models: Sequence[CloudModel] = (AWSModel(),)
     zones: Sequence[str] = tuple(f"{REGION}{letter}" for letter in "abc")
-    node_class: RawObject = {
-        "apiVersion": EC2_NODE_CLASS.api_version,
-        "kind": EC2_NODE_CLASS.kind,
-        "metadata": {"name": "default"},
-        "spec": _SPEC,
-    }
+    node_class: RawObject = MappingProxyType(
+        {
+            "apiVersion": EC2_NODE_CLASS.api_version,
+            "kind": EC2_NODE_CLASS.kind,
+            "metadata": {"name": "default"},
+            "spec": _SPEC,
+        }
+    )
 
     def served(self) -> AbstractContextManager[MakeSite]:
         from karpy_aws.testing.motosite import moto_site
