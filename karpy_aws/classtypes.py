@@ -13,7 +13,7 @@ from karpy_aws.capacity import usual_pods
 from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.discovery import Problem
 from karpy_aws.families import FAMILIES
-from karpy_aws.kubeletcheck import check_kubelet
+from karpy_aws.kubeletcheck import KubeletFinding, check_kubelet
 from karpy_aws.kubeletconfigs import kubelet_configs
 from karpy_aws.kubeletnumbers import type_facts
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
@@ -68,11 +68,21 @@ class ClassTypes:
         )
 
     def kubelet_problem(self, node_class: NodeClass) -> Problem | None:
-        """What is wrong with the class's kubelet block."""
+        """What is wrong with the class's kubelet block. Only one with expressions needs the instance types.
+
+        Raises:
+            ProviderError: EC2 has not told yet what it sells.
+        """
+        finding = self._kubelet_finding(node_class)
+        if finding is not None and finding.waits:
+            self._ensure_known()
+            finding = self._kubelet_finding(node_class)
+        return None if finding is None else Problem(finding.reason, finding.message, may_pass=finding.waits)
+
+    def _kubelet_finding(self, node_class: NodeClass) -> KubeletFinding | None:
         family, unusable = FAMILIES[node_class.ami_family], self._settings.reserved_enis
         types = (type_facts(each, usual_pods(each, family, unusable)) for each in self._sales.described.values())
-        finding = check_kubelet(node_class, expressions=self._settings.node_class_cel, types=types)
-        return None if finding is None else Problem(finding.reason, finding.message, may_pass=finding.waits)
+        return check_kubelet(node_class, expressions=self._settings.node_class_cel, types=types)
 
     def _setup(self, node_class: NodeClass) -> NodeSetup:
         """Made once for each value of a class. Its subnets are by id: in a status they are by free addresses, so their order changes

@@ -177,7 +177,7 @@ class Discovery:
             except AWSError:
                 raise
             except ProviderError as error:  # nothing was refused: there are none
-                found.problems.append(Problem("AMINotFound", str(error), may_pass=True))
+                found.problems.append(Problem("AMINotFound", str(error)))
                 return Answer(())
             found.kept.extend(images.kept)
             if not images.images:

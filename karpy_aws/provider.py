@@ -134,9 +134,7 @@ class AWSProvider:
             reserved_capacity=reserved_capacity,
             free_addresses=addresses.synced,
         )
-        self._types = ClassTypes(
-            self._sales, settings, self._upkeep.ensure_sales, reserved_capacity=reserved_capacity
-        )
+        self._types = ClassTypes(self._sales, settings, self._upkeep.ensure_sales, reserved_capacity=reserved_capacity)
         validation = Validation(apis.ec2, templates, clock, region=apis.region, tags=settings.tags)
         self._resolver = Resolver(
             self._cluster,
@@ -179,6 +177,15 @@ class AWSProvider:
             TaggingHook(self._instances, cluster_name, self._tell_failed_tags),
             MemoryHook(self._note_memory),
         )
+
+    def check_cluster(self) -> None:
+        """Whether all is known that machines need to join.
+
+        Raises:
+            AWSError: EKS does not tell of the cluster.
+            InvalidObject: what it tells cannot be read.
+        """
+        self._cluster.facts()
 
     # What can be bought
 

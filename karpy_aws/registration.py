@@ -53,9 +53,7 @@ class TaggingHook:
 
     name = "NodeClaimTagging"
 
-    def __init__(
-        self, instances: Instances, cluster: str, failed: Callable[[NodeClaim, Exception], object]
-    ) -> None:
+    def __init__(self, instances: Instances, cluster: str, failed: Callable[[NodeClaim, Exception], object]) -> None:
         self._instances = instances
         self._cluster = cluster
         self._failed = failed

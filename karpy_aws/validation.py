@@ -89,9 +89,7 @@ class Validation:
         chosen = typical(trial.types, node_class)
         if chosen is None or node_class.launch_template:
             return None  # there is nothing to try it with, or it is the user's to see that it works
-        choice = Choice(
-            types=(chosen,), wanted=_WANTED, capacity_type=core.ON_DEMAND, tenancy=labels.DEFAULT_TENANCY
-        )
+        choice = Choice(types=(chosen,), wanted=_WANTED, capacity_type=core.ON_DEMAND, tenancy=labels.DEFAULT_TENANCY)
         claim = NodeClaim(name=_NOBODY, metadata=ObjectMeta(name=_NOBODY, labels={core.NODEPOOL: _NOBODY}))
         try:
             tags = launch_tags(node_class, cluster=trial.cluster.name, pool=claim.pool, everywhere=self._tags)
@@ -147,9 +145,7 @@ def _subject(node_class: NodeClass) -> NodeClass:
         metadata=ObjectMeta(
             name=node_class.name, uid=node_class.metadata.uid, annotations=node_class.metadata.annotations
         ),
-        status=attrs.evolve(
-            status, subnets=tuple(sorted(status.subnets, key=lambda subnet: subnet.id)), conditions=()
-        ),
+        status=attrs.evolve(status, subnets=tuple(sorted(status.subnets, key=lambda subnet: subnet.id)), conditions=()),
     )
 
 

@@ -58,7 +58,11 @@ def test_subnets_come_once_and_by_their_free_addresses() -> None:
     entry = {"AvailabilityZone": "us-west-2a", "AvailabilityZoneId": "usw2-az2"}
     told = [("subnet-b", 5), ("subnet-a", 5), ("subnet-c", 9), ("subnet-b", 5)]
     found = read_subnets([{**entry, "SubnetId": id_, "AvailableIpAddressCount": free} for id_, free in told])
-    assert [(subnet.id, subnet.free_addresses) for subnet in found] == [("subnet-c", 9), ("subnet-a", 5), ("subnet-b", 5)]
+    assert [(subnet.id, subnet.free_addresses) for subnet in found] == [
+        ("subnet-c", 9),
+        ("subnet-a", 5),
+        ("subnet-b", 5),
+    ]
     assert found[0].as_status.zone_id == "usw2-az2"
 
 
