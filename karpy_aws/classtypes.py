@@ -85,8 +85,8 @@ class ClassTypes:
         return check_kubelet(node_class, expressions=self._settings.node_class_cel, types=types)
 
     def _setup(self, node_class: NodeClass) -> NodeSetup:
-        """Made once for each value of a class. Its subnets are by id: in a status they are by free addresses, so their order changes
-        with every launch, and all types would be built anew for it."""
+        """Made once for each value of a class. Subnets are by id in it: in a status they are by free addresses, so that their order
+        changes with every launch, and all types would be built anew."""
         known = self._setups.get(id(node_class))
         if known is not None and known[0] is node_class:
             return known[1]

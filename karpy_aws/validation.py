@@ -1,7 +1,7 @@
 """`Validation`: whether EC2 would launch from a node class whose things were all found, tried out with calls that change nothing.
 
-Only a launch template is really made, for the trials name it; it is the very kind that a launch makes, and goes when it is idle. What
-speaks against a class is what holds for every launch: a missing permission, a missing profile, user data that EC2 does not take.
+Only a launch template is really made, for the trials name it; it is the very kind that a launch makes, and goes when it is idle.
+What speaks against a class is what holds for every launch: a missing permission or profile, user data that EC2 does not take.
 """
 
 from __future__ import annotations

@@ -369,7 +369,7 @@ def test_nothing_is_launched_or_ended_in_a_zone_that_traffic_was_shifted_away_fr
     zone = instance.labels[ZONE]
     setup.world.managed_resources[arn] = {
         "zonalShifts": [
-            {"appliedStatus": "APPLIED", "zonalShiftId": "1", "resourceIdentifier": arn, "comment": ""}
+            {"appliedStatus": "APPLIED", "zonalShiftId": "shift-1", "resourceIdentifier": arn, "comment": ""}
             | {"awayFrom": setup.world.zones[zone], "expiryTime": "2026-01-06T09:00:00Z"}
             | {"startTime": "2026-01-05T09:00:00Z"}
         ]
