@@ -67,14 +67,14 @@ class Rung:
         self._settling = () if topology.is_empty else topology.anti_affinity_of(constraints)
         self._options: dict[Shape, tuple[int, Options]] = {}
         self._recorded: dict[Shape, tuple[tuple[Recorded, ...], tuple[Recorded, ...]]] = {}
+        self.gathers = self._is_gathering()
+        """Such pods want to be on one host with each other, and nothing else keeps any two of them apart."""
         self.is_free = not deciding
         """No other pod matters to where such a pod goes."""
         self.is_uncounted = not deciding and not self._counted and not self._keeping
         """Nor does such a pod matter to others."""
 
-    @property
-    def gathers(self) -> bool:
-        """Whether such pods want to be on one host with each other, and nothing else keeps any two of them apart."""
+    def _is_gathering(self) -> bool:
         if not self.host_groups or self.constraints.ports:
             return False
         together = all(group.kind is GroupKind.AFFINITY for group in (*self.host_groups, *self._zonal))
