@@ -177,11 +177,7 @@ def classify(
         pod = read.pod
         barred = shut.nodes if shut.to and pod.metadata.uid in shut.to else _NO_NODES
         key = (read.constraints, pod.requests, read.attachments, selected_by(pod), barred)
-        members = alike.get(key)
-        if members is None:
-            alike[key] = [read]
-        else:
-            members.append(read)
+        alike.setdefault(key, []).append(read)
     found = []
     for (constraints, requests, attachments, selecting, barred), members in alike.items():
         if len(members) > 1:
