@@ -52,6 +52,7 @@ class PodClass(msgspec.Struct, eq=False, gc=False):
     pods: list[Pod]
     barred: frozenset[str] = frozenset()
     """Nodes on which they are not put."""
+
     @property
     def names(self) -> tuple[str, ...]:
         """The resources that they ask for."""
