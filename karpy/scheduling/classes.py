@@ -53,10 +53,11 @@ class PodClass(msgspec.Struct, eq=False, gc=False):
     barred: frozenset[str] = frozenset()
     """Nodes on which they are not put."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The resources that they ask for."""
-        return tuple([name for name, _ in self.amounts])
+    names: tuple[str, ...] = ()
+    """The resources that they ask for."""
+
+    def __post_init__(self) -> None:
+        self.names = tuple([name for name, _ in self.amounts])
 
     @property
     def largest(self) -> tuple[int, int]:
