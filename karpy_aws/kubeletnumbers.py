@@ -15,7 +15,7 @@ from karpy_aws.kubeletrules import is_expression
 from karpy_aws.kubeletvalues import TypeFacts, concrete_kubelet
 from karpy_aws.objects.kubelet import Kubelet
 
-__all__ = ["KubeletNumbers", "KubeletSource", "kubelet_source"]
+__all__ = ["KubeletNumbers", "KubeletSource", "kubelet_source", "type_facts"]
 
 
 class KubeletSource(Protocol):
@@ -75,17 +75,22 @@ class Expressions:
     )
 
     def numbers(self, description: TypeDescription, usual_pods: int, /) -> KubeletNumbers:
-        network = description.network_info
-        card = network.card(network.default_network_card_index)
-        facts = TypeFacts(
-            instance_type=description.instance_type,
-            vcpus=description.vcpus,
-            memory_mib=description.memory_info.size_mib,
-            default_enis=card.maximum_network_interfaces if card else 0,
-            ips_per_eni=network.ipv4_addresses_per_interface,
-            max_pods=usual_pods,
-        )
+        facts = type_facts(description, usual_pods)
         return KubeletNumbers.of(concrete_kubelet(self.block, facts, expressions=self.are_on).block)
+
+
+def type_facts(description: TypeDescription, usual_pods: int) -> TypeFacts:
+    """What expressions may ask about a type."""
+    network = description.network_info
+    card = network.card(network.default_network_card_index)
+    return TypeFacts(
+        instance_type=description.instance_type,
+        vcpus=description.vcpus,
+        memory_mib=description.memory_info.size_mib,
+        default_enis=card.maximum_network_interfaces if card else 0,
+        ips_per_eni=network.ipv4_addresses_per_interface,
+        max_pods=usual_pods,
+    )
 
 
 def kubelet_source(block: Kubelet | None, *, expressions: bool = False) -> KubeletSource:

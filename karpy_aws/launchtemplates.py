@@ -96,7 +96,7 @@ def _name(settings: TemplateSettings, content: Sequence[Any]) -> str:
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
     number = int.from_bytes(digest[:8], "big")
     return (
-        f"Karpenter-{settings.bootstrap.cluster_name}-{number}" if settings.is_older else f"karpenter.k8s.aws/{number}"
+        f"Karpenter-{settings.bootstrap.cluster.name}-{number}" if settings.is_older else f"karpenter.k8s.aws/{number}"
     )
 
 
@@ -117,5 +117,5 @@ def _bootstrap(group: TemplateGroup, settings: TemplateSettings) -> NodeBootstra
 
 def _tags_of_template(settings: TemplateSettings) -> Mapping[str, str]:
     if settings.is_older:
-        return {**tags_of_machine_parts(settings), _OLDER_CLUSTER_TAG: settings.bootstrap.cluster_name}
+        return {**tags_of_machine_parts(settings), _OLDER_CLUSTER_TAG: settings.bootstrap.cluster.name}
     return settings.tags

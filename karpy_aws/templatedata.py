@@ -65,7 +65,6 @@ class TemplateSettings:
     tenancy: str = labels.DEFAULT_TENANCY
     partition: int | None = None
     """Of the placement group, when its partitions are told apart."""
-    is_ipv6: bool = False
     sells_reserved: bool = True
     """Feature gate ReservedCapacity: machines may only then use reservations that karpy knows of."""
 
@@ -145,7 +144,7 @@ def _network(group: TemplateGroup, settings: TemplateSettings) -> dict[str, Any]
         return {"SecurityGroupIds": [each.id for each in node_class.status.security_groups]}
     return {
         "NetworkInterfaces": network_interfaces(
-            node_class, efa_interfaces=group.efa_interfaces, is_ipv6=settings.is_ipv6
+            node_class, efa_interfaces=group.efa_interfaces, is_ipv6=settings.bootstrap.cluster.is_ipv6
         )
     }
 
@@ -157,7 +156,7 @@ def _metadata_options(settings: TemplateSettings) -> dict[str, Any]:
     if options is None:
         said: dict[str, Any] = {
             "HttpEndpoint": "enabled" if settings.is_older else "disabled",
-            "HttpProtocolIpv6": "enabled" if settings.is_ipv6 else "disabled",
+            "HttpProtocolIpv6": "enabled" if settings.bootstrap.cluster.is_ipv6 else "disabled",
             "HttpPutResponseHopLimit": 2,
             "HttpTokens": "required",
         }

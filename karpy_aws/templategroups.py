@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
@@ -13,12 +13,11 @@ from karpy.cloud.instancetype import InstanceType, Offering
 from karpy.errors import CreateFailed
 from karpy.resources import Resources
 from karpy_aws import labels
+from karpy_aws.capacity import EFA
 from karpy_aws.images import image_of
 from karpy_aws.objects.status import AMI
 
-__all__ = ["EFA", "KubeletOf", "Reservation", "TemplateGroup", "group_types"]
-
-EFA: Final = "vpc.amazonaws.com/efa"
+__all__ = ["KubeletOf", "Reservation", "TemplateGroup", "group_types"]
 
 KubeletOf = Callable[[InstanceType], Mapping[str, Any]]
 """The kubelet block as machines of a type get it; see `karpy_aws.bootstrap.kubelet_config`."""

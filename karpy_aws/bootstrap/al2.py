@@ -63,9 +63,9 @@ def _users_parts(node: NodeBootstrap) -> tuple[Part, ...]:
 
 def _script(node: NodeBootstrap) -> str:
     """The bootstrap script takes no ``=`` between an option and its value."""
-    ca_bundle = f"--b64-cluster-ca '{node.ca_bundle}'" if node.ca_bundle else ""
+    ca_bundle = f"--b64-cluster-ca '{node.cluster.ca_bundle}'" if node.cluster.ca_bundle else ""
     options = [
-        f"/etc/eks/bootstrap.sh '{node.cluster_name}' --apiserver-endpoint '{node.cluster_endpoint}' {ca_bundle}"
+        f"/etc/eks/bootstrap.sh '{node.cluster.name}' --apiserver-endpoint '{node.cluster.endpoint}' {ca_bundle}"
     ]
     if node.dns_ips:
         if ":" in node.dns_ips[0]:

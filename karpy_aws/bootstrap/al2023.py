@@ -25,7 +25,7 @@ def user_data(node: NodeBootstrap) -> str:
         InvalidObject: the user's part is an archive that cannot be read.
         NodeClassNotReady: the addresses of the cluster's services are not known yet.
     """
-    if not node.service_cidr:
+    if not node.cluster.service_cidr:
         raise NodeClassNotReady(
             "the CIDR of the cluster's services is not known, and nodes of AL2023 cannot join without it "
             "(the controller needs eks:DescribeCluster)"
@@ -58,10 +58,10 @@ def _config_part(text: str) -> Part:
 
 def _node_config(node: NodeBootstrap) -> dict[str, Any]:
     cluster = {
-        "name": node.cluster_name,
-        "apiServerEndpoint": node.cluster_endpoint,
-        "certificateAuthority": node.ca_bundle,
-        "cidr": node.service_cidr,
+        "name": node.cluster.name,
+        "apiServerEndpoint": node.cluster.endpoint,
+        "certificateAuthority": node.cluster.ca_bundle,
+        "cidr": node.cluster.service_cidr,
     }
     kubelet: dict[str, Any] = {"config": {**node.kubelet}}
     if node.taints:

@@ -112,9 +112,9 @@ def _kubernetes(node: NodeBootstrap) -> dict[str, Any]:
         taints.setdefault(taint.key, []).append(f"{taint.value or ''}:{taint.effect}")
     grace_periods = kubelet.get("evictionSoftGracePeriod") or {}
     said = {
-        "api-server": node.cluster_endpoint,
-        "cluster-certificate": node.ca_bundle or None,
-        "cluster-name": node.cluster_name,
+        "api-server": node.cluster.endpoint,
+        "cluster-certificate": node.cluster.ca_bundle or None,
+        "cluster-name": node.cluster.name,
         "cluster-dns-ip": node.dns_ips[0] if node.dns_ips else None,
         "max-pods": kubelet.get("maxPods"),
         "node-taints": taints,

@@ -10,6 +10,7 @@ import attrs
 from karpy import labels as core
 from karpy.objects.kinds import Kind
 from karpy.taints import UNREGISTERED, Taint, merge_taints
+from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.kubelet import Kubelet
 
@@ -24,11 +25,7 @@ _KEPT_BY_ADMISSION: Final = ("kubernetes.io", "k8s.io", "node-restriction.kubern
 class NodeBootstrap:
     """What user data is made of. ``kubelet`` is the block of the API with all that was left open filled in."""
 
-    cluster_name: str
-    cluster_endpoint: str
-    ca_bundle: str = ""
-    """Base64 of the certificates that sign for the API server; where it is empty the machine trusts what its image does."""
-    service_cidr: str = ""
+    cluster: ClusterFacts
     labels: Mapping[str, str] = attrs.field(factory=dict)
     taints: tuple[Taint, ...] = ()
     kubelet: Mapping[str, Any] = attrs.field(factory=dict)

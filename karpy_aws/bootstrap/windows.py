@@ -15,10 +15,10 @@ _SCRIPT: Final = r'[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\E
 def user_data(node: NodeBootstrap) -> str:
     """The user's script, then karpy's. Local disks stay as they are."""
     call = [
-        f"& $EKSBootstrapScriptFile -EKSClusterName '{node.cluster_name}' -APIServerEndpoint '{node.cluster_endpoint}'"
+        f"& $EKSBootstrapScriptFile -EKSClusterName '{node.cluster.name}' -APIServerEndpoint '{node.cluster.endpoint}'"
     ]
-    if node.ca_bundle:
-        call.append(f"-Base64ClusterCA '{node.ca_bundle}'")
+    if node.cluster.ca_bundle:
+        call.append(f"-Base64ClusterCA '{node.cluster.ca_bundle}'")
     flags = kubelet_flags(node)
     if flags:
         call.append(f"-KubeletExtraArgs '{flags}'")

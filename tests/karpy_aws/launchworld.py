@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,18 +13,19 @@ import attrs
 import yaml
 
 from karpy import labels as core
-from karpy.cloud.instancetype import InstanceType, InstanceTypes
+from karpy.cloud.instancetype import InstanceTypes
 from karpy.objects.nodeclaim import NodeClaim
 from karpy_aws import labels
-from karpy_aws.bootstrap import NodeBootstrap, kubelet_config, node_labels, node_taints
+from karpy_aws.bootstrap import NodeBootstrap, node_labels, node_taints
 from karpy_aws.bootstrap.mime import is_archive, read_parts
-from karpy_aws.capacity import pod_limit
+from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.descriptions import TypeDescription, read_description
-from karpy_aws.families import FAMILIES
+from karpy_aws.kubeletconfigs import kubelet_configs
+from karpy_aws.kubeletnumbers import type_facts
 from karpy_aws.kubeletrules import is_expression
-from karpy_aws.kubeletvalues import ConcreteKubelet, TypeFacts, concrete_kubelet
+from karpy_aws.kubeletvalues import concrete_kubelet
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects import Kubelet, NodeClass, decode_ec2_node_class
-from karpy_aws.overhead import KubeletNumbers
 from karpy_aws.placementgroups import placement_group_request, read_placement_group
 from karpy_aws.templatedata import TemplateSettings
 from karpy_aws.templategroups import KubeletOf
@@ -33,7 +35,7 @@ HEAD = "# Karpenter Generated NodeConfig"
 """A NodeConfig of Karpenter's, rather than one of the user's."""
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen
 class Launch:
     """One vector's launch, up to its launch templates."""
 
@@ -60,18 +62,21 @@ class Launch:
         return cls(node_class, NodeClaim.from_dict(line["nodeClaim"]), line["options"], world, shared)
 
     @property
-    def dns_ip(self) -> str:
-        said = str(self.options.get("kubeDNSIP", "10.100.0.10"))
-        return "" if said == "none" else said
-
-    def bootstrap(self, capacity_type: str) -> NodeBootstrap:
-        options, node_class = self.options, self.node_class
-        custom = node_class.ami_family == "Custom"
-        return NodeBootstrap(
-            cluster_name=options.get("clusterName", "karpy-test"),
-            cluster_endpoint=options.get("clusterEndpoint", "https://ABCDEF.gr7.us-west-2.eks.amazonaws.com"),
+    def cluster(self) -> ClusterFacts:
+        options = self.options
+        dns_ip = options.get("kubeDNSIP", "10.100.0.10")
+        return ClusterFacts(
+            name=options.get("clusterName", "karpy-test"),
+            endpoint=options.get("clusterEndpoint", "https://ABCDEF.gr7.us-west-2.eks.amazonaws.com"),
             ca_bundle=options.get("caBundle", "Y2EtYnVuZGxl"),
             service_cidr=options.get("clusterCIDR", "10.100.0.0/16"),
+            dns_ip="" if dns_ip == "none" else dns_ip,
+        )
+
+    def bootstrap(self, capacity_type: str) -> NodeBootstrap:
+        custom = self.node_class.ami_family == "Custom"
+        return NodeBootstrap(
+            cluster=self.cluster,
             labels=node_labels(self.claim.labels, capacity_type, custom_image=custom),
             taints=node_taints(self.claim.taints, self.claim.startup_taints),
         )
@@ -94,43 +99,25 @@ class Launch:
             requests=self.claim.requests,
             tenancy="dedicated" if tenancy is not None and not tenancy.has("default") else "default",
             partition=min(map(int, partition.values)) if partition is not None else None,
-            is_ipv6=":" in self.dns_ip,
             sells_reserved=self.options.get("reservedCapacity", True),
         )
 
+    @property
+    def setup(self) -> NodeSetup:
+        return setup(self.node_class, self.options)
+
     def types(self) -> InstanceTypes:
-        return instance_types(self.shared, self.world, setup(self.node_class, self, self.options))
-
-    def numbers(self, description: TypeDescription, /) -> KubeletNumbers:
-        """As `karpy_aws.overhead.KubeletSource` has it."""
-        block = self.concrete(description).block
-        return KubeletNumbers.of(
-            max_pods=block.max_pods if isinstance(block.max_pods, int) else None, pods_per_core=block.pods_per_core
-        )
-
-    def concrete(self, description: TypeDescription) -> ConcreteKubelet:
-        network = description.network_info
-        card = network.card(network.default_network_card_index)
-        family = FAMILIES[self.node_class.ami_family]
-        facts = TypeFacts(
-            instance_type=description.instance_type,
-            vcpus=description.vcpus,
-            memory_mib=description.memory_info.size_mib,
-            default_enis=card.maximum_network_interfaces if card else 0,
-            ips_per_eni=network.ipv4_addresses_per_interface,
-            max_pods=pod_limit(description, family, KubeletNumbers(), self.options.get("reservedENIs", 0)),
-        )
-        return concrete_kubelet(self.node_class.kubelet, facts, expressions=self.options.get("nodeClassCEL", False))
+        return instance_types(self.shared, self.world, self.setup)
 
     @property
     def kubelet_of(self) -> KubeletOf:
-        described = catalog(self.shared)["described"]
-
-        def config(instance_type: InstanceType) -> Mapping[str, Any]:
-            block = self.concrete(read_description(described[instance_type.name])).block
-            return kubelet_config(block, dns_ip=self.dns_ip, pods=instance_type.max_pods)
-
-        return config
+        return kubelet_configs(
+            self.node_class,
+            self.setup,
+            descriptions(self.shared),
+            dns_ip=self.cluster.dns_ip,
+            expressions=self.options.get("nodeClassCEL", False),
+        )
 
     @property
     def tells_expressions(self) -> bool:
@@ -138,17 +125,24 @@ class Launch:
 
         Such a class is not ready, so that nothing is launched from it; karpy leaves them out all the same.
         """
-        if self.node_class.kubelet is None or self.node_class.ami_family == "Custom":
+        kubelet, described = self.node_class.kubelet, descriptions(self.shared)
+        if kubelet is None or self.node_class.ami_family == "Custom":
             return False
         if not self.options.get("nodeClassCEL"):
-            return has_reserved_expressions(self.node_class.kubelet)
-        described = catalog(self.shared)["described"]
-        return any(self.concrete(read_description(described[name])).problems for name in self.world["instanceTypes"])
+            return has_reserved_expressions(kubelet)
+        facts = [type_facts(described[name], 0) for name in self.world["instanceTypes"]]
+        return any(concrete_kubelet(kubelet, each, expressions=True).problems for each in facts)
 
 
 def has_reserved_expressions(kubelet: Kubelet) -> bool:
     reserved = (("kubeReserved", kubelet.kube_reserved), ("systemReserved", kubelet.system_reserved))
     return any(is_expression(field, text) for field, entries in reserved for text in (entries or {}).values())
+
+
+@functools.cache
+def descriptions(shared: Path) -> Mapping[str, TypeDescription]:
+    """The catalog's types by name."""
+    return {name: read_description(entry) for name, entry in catalog(shared)["described"].items()}
 
 
 def meaning(family: str, text: str) -> Any:

@@ -19,6 +19,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy.taints import Taint
 from karpy_aws.bootstrap import NodeBootstrap, kubelet_config, node_labels, node_taints
+from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.launchtemplates import launch_templates
 from karpy_aws.model import AWSModel
 from karpy_aws.objects import read_node_class
@@ -138,14 +139,18 @@ def golden(case: str) -> str:
     pool = "karpenter.sh/provisioner-name" if "v1alpha" in case else "karpenter.sh/nodepool"
     instance_type = model().instance_types().by_name("m5.large")
     assert instance_type is not None
+    cluster = ClusterFacts(
+        name="shop",
+        endpoint="https://shop.example.com",
+        ca_bundle="Y2E=",
+        service_cidr="10.100.0.0/16",
+        dns_ip="fd00::a" if named else "10.100.0.10",
+    )
     settings = TemplateSettings(
         node_class=attrs.evolve(node_class, status=status),
         region="us-west-2",
         bootstrap=NodeBootstrap(
-            cluster_name="shop",
-            cluster_endpoint="https://shop.example.com",
-            ca_bundle="Y2E=",
-            service_cidr="10.100.0.0/16",
+            cluster=cluster,
             labels=node_labels({pool: "web"}, "spot", custom_image=node_class.ami_family == "Custom"),
             taints=node_taints([Taint("team", "web", "NoSchedule")], []),
         ),
@@ -154,9 +159,8 @@ def golden(case: str) -> str:
         requests=Resources({"cpu": 1_000}),
         tenancy="dedicated" if named else "default",
         partition=2 if named else None,
-        is_ipv6=named,
     )
-    config = kubelet_config(kubelet, dns_ip="10.100.0.10", pods=None if "v1alpha" in case else instance_type.max_pods)
+    config = kubelet_config(kubelet, dns_ip=cluster.dns_ip, pods=None if "v1alpha" in case else instance_type.max_pods)
     (template,) = launch_templates([instance_type], settings, lambda _: config)
     assert template.request is not None
     assert request_problems("ec2", "CreateLaunchTemplate", template.request) == ""

@@ -12,6 +12,7 @@ from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy_aws import labels
 from karpy_aws.bootstrap import NodeBootstrap
+from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.families import FAMILIES, ImageFamily
 from karpy_aws.launchtemplates import LaunchTemplate, TemplateSettings, launch_templates
 from karpy_aws.objects import NodeClass
@@ -24,12 +25,11 @@ STATUS = NodeClassStatusFields(
     security_groups=(SecurityGroup("sg-1"),), amis=(AMI(id="ami-1"),), instance_profile="web-profile"
 )
 NODE_CLASS = NodeClass(name="web", origin=EC2_NODE_CLASS, ami_family="AL2", status=STATUS)
+CLUSTER = ClusterFacts(name="shop", endpoint="https://shop.example.com", service_cidr="10.100.0.0/16")
 SETTINGS = TemplateSettings(
     node_class=NODE_CLASS,
     region="us-west-2",
-    bootstrap=NodeBootstrap(
-        cluster_name="shop", cluster_endpoint="https://shop.example.com", service_cidr="10.100.0.0/16"
-    ),
+    bootstrap=NodeBootstrap(cluster=CLUSTER),
     capacity_type="on-demand",
     tags={"kubernetes.io/cluster/shop": "owned", "team": "web"},
 )
@@ -173,7 +173,10 @@ def test_what_metadata_options_leave_open_is_left_to_ec2() -> None:
 
 @pytest.mark.aws("AWS-179")
 def test_older_generations_have_defaults_of_their_own() -> None:
-    found = data(attrs.evolve(SETTINGS, is_ipv6=True), origin=AWS_NODE_TEMPLATE)["MetadataOptions"]
+    cluster = attrs.evolve(CLUSTER, dns_ip="fd00::a")
+    found = data(attrs.evolve(SETTINGS, bootstrap=NodeBootstrap(cluster=cluster)), origin=AWS_NODE_TEMPLATE)[
+        "MetadataOptions"
+    ]
     assert found == {
         "HttpEndpoint": "enabled",
         "HttpProtocolIpv6": "enabled",

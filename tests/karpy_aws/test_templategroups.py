@@ -10,8 +10,9 @@ from karpy.errors import CreateFailed
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
 from karpy_aws import labels
+from karpy_aws.capacity import EFA
 from karpy_aws.objects.status import AMI
-from karpy_aws.templategroups import EFA, Reservation, group_types
+from karpy_aws.templategroups import Reservation, group_types
 
 AMD64 = AMI(id="ami-1", requirements=Requirements([Requirement.in_("kubernetes.io/arch", "amd64")]))
 ARM64 = AMI(id="ami-2", requirements=Requirements([Requirement.in_("kubernetes.io/arch", "arm64")]))

@@ -17,7 +17,6 @@ from karpy_aws.imagelookup import ImageLookup, ImagesFound
 from karpy_aws.images import image_of
 from karpy_aws.objects import decode_ec2_node_class
 from karpy_aws.objects.status import AMI
-from karpy_aws.overhead import KubeletNumbers
 from karpy_aws.testing import FakeAWS, World
 from tests.karpy_aws.vectorworld import NOW, catalog, instance_types, lines, setup
 
@@ -115,9 +114,8 @@ def differences(shared: Path, line: dict[str, Any], found: ImagesFound) -> list[
     minutes = {"5m0s": 300.0, "1m0s": 60.0, "0s": None}
     if found.look_again_s != minutes[wanted["requeueAfter"]]:
         problems.append(found.look_again_s)
-    types = instance_types(
-        shared, line["world"], setup(decode_ec2_node_class(line["nodeClass"]), KubeletNumbers(), line["options"])
-    )
+    node_class = decode_ec2_node_class(line["nodeClass"])
+    types = instance_types(shared, line["world"], setup(node_class, line["options"]))
     chosen = {each.name: image.id for each in types if (image := image_of(each, found.images)) is not None}
     if line["name"] not in EVERY_KIND and chosen != wanted.get("amiOfInstanceType", {}):
         problems.append(chosen)

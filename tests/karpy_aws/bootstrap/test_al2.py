@@ -11,10 +11,11 @@ from karpy.resources import Resources
 from karpy.taints import Taint
 from karpy_aws.bootstrap import NodeBootstrap, user_data
 from karpy_aws.bootstrap.al2 import container_runtime
+from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.nodetemplate import AWS_NODE_TEMPLATE
 
-NODE = NodeBootstrap(cluster_name="shop", cluster_endpoint="https://shop.example.com")
+NODE = NodeBootstrap(cluster=ClusterFacts(name="shop", endpoint="https://shop.example.com"))
 CALL = "/etc/eks/bootstrap.sh 'shop' --apiserver-endpoint 'https://shop.example.com'"
 
 

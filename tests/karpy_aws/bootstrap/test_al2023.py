@@ -9,8 +9,11 @@ import yaml
 from karpy.errors import InvalidObject, NodeClassNotReady
 from karpy_aws.bootstrap import NodeBootstrap, user_data
 from karpy_aws.bootstrap.mime import SHELL, read_parts
+from karpy_aws.clusterfacts import ClusterFacts
 
-NODE = NodeBootstrap(cluster_name="shop", cluster_endpoint="https://shop.example.com", service_cidr="10.100.0.0/16")
+NODE = NodeBootstrap(
+    cluster=ClusterFacts(name="shop", endpoint="https://shop.example.com", service_cidr="10.100.0.0/16")
+)
 CONFIG = "application/node.eks.aws"
 
 
@@ -65,7 +68,7 @@ def test_an_archive_that_breaks_off_is_refused() -> None:
 @pytest.mark.aws("AWS-171")
 def test_nodes_cannot_join_while_the_services_addresses_are_not_known() -> None:
     with pytest.raises(NodeClassNotReady, match="eks:DescribeCluster"):
-        user_data("AL2023", attrs.evolve(NODE, service_cidr=""))
+        user_data("AL2023", attrs.evolve(NODE, cluster=ClusterFacts(name="shop", endpoint="https://shop.example.com")))
 
 
 @pytest.mark.aws("AWS-169")

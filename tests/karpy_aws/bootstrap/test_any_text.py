@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 from karpy.errors import InvalidObject
 from karpy_aws.bootstrap import NodeBootstrap, user_data
 from karpy_aws.bootstrap.mime import is_archive, read_parts
+from karpy_aws.clusterfacts import ClusterFacts
 
-NODE = NodeBootstrap(cluster_name="shop", cluster_endpoint="https://shop.example.com", service_cidr="10.100.0.0/16")
+NODE = NodeBootstrap(
+    cluster=ClusterFacts(name="shop", endpoint="https://shop.example.com", service_cidr="10.100.0.0/16")
+)
 SNIPPETS = (
     "--//",
     "--//--",

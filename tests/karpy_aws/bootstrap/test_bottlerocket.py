@@ -10,8 +10,9 @@ from karpy.errors import InvalidObject
 from karpy.taints import Taint
 from karpy_aws.bootstrap import NodeBootstrap, user_data
 from karpy_aws.bootstrap.bottlerocket import unknown_settings
+from karpy_aws.clusterfacts import ClusterFacts
 
-NODE = NodeBootstrap(cluster_name="shop", cluster_endpoint="https://shop.example.com", labels={"pool": "web"})
+NODE = NodeBootstrap(cluster=ClusterFacts(name="shop", endpoint="https://shop.example.com"), labels={"pool": "web"})
 
 
 def settings(text: str = "", **changes: Any) -> Any:

@@ -4,8 +4,9 @@ import attrs
 import pytest
 
 from karpy_aws.bootstrap import NodeBootstrap, encoded, user_data
+from karpy_aws.clusterfacts import ClusterFacts
 
-NODE = NodeBootstrap(cluster_name="shop", cluster_endpoint="https://shop.example.com")
+NODE = NodeBootstrap(cluster=ClusterFacts(name="shop", endpoint="https://shop.example.com"))
 
 
 @pytest.mark.aws("AWS-170")
