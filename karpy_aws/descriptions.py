@@ -5,14 +5,36 @@ The shipped catalog holds the same shape, so that one reader serves both the dat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+import attrs
 import msgspec
 
+from karpy.errors import InvalidObject
 from karpy.objects.meta import decode
 
-__all__ = ["TypeDescription", "read_description"]
+__all__ = [
+    "TYPES_REQUEST",
+    "ZONES_REQUEST",
+    "Described",
+    "TypeDescription",
+    "read_description",
+    "read_descriptions",
+    "read_zones",
+]
+
+TYPES_REQUEST: Final[Mapping[str, Any]] = {
+    "Filters": [
+        {"Name": "supported-virtualization-type", "Values": ["hvm"]},
+        {"Name": "processor-info.supported-architecture", "Values": ["x86_64", "arm64"]},
+    ],
+    "MaxResults": 100,
+}
+"""What DescribeInstanceTypes is asked for; its answer comes in pages."""
+
+ZONES_REQUEST: Final[Mapping[str, Any]] = {"LocationType": "availability-zone", "MaxResults": 1_000}
+"""What DescribeInstanceTypeOfferings is asked for."""
 
 
 class _Said(msgspec.Struct, frozen=True, gc=False, rename="pascal", omit_defaults=True):
@@ -27,6 +49,7 @@ class Processor(_Said, frozen=True):
     supported_architectures: tuple[str, ...] = ()
     manufacturer: str = ""
     sustained_clock_speed_in_ghz: float | None = None
+    supported_features: tuple[str, ...] = ()
 
 
 class VCpu(_Said, frozen=True):
@@ -47,8 +70,17 @@ class Network(_Said, frozen=True):
     default_network_card_index: int = 0
     ipv4_addresses_per_interface: int = 0
     encryption_in_transit_supported: bool = False
+    ena_support: str = "unsupported"
     efa_info: Efa = Efa()
     network_cards: tuple[NetworkCard, ...] = ()
+
+    def card(self, index: int) -> NetworkCard | None:
+        """The network card with this index."""
+        return next((card for card in self.network_cards if card.network_card_index == index), None)
+
+
+class PlacementGroups(_Said, frozen=True):
+    supported_strategies: tuple[str, ...] = ()
 
 
 class Gpu(_Said, frozen=True):
@@ -117,6 +149,7 @@ class TypeDescription(_Said, frozen=True):
     neuron_info: Neuron = Neuron()
     instance_storage_info: InstanceStorage = InstanceStorage()
     ebs_info: Ebs = Ebs()
+    placement_group_info: PlacementGroups = PlacementGroups()
 
     @property
     def vcpus(self) -> int:
@@ -135,3 +168,36 @@ def read_description(entry: Mapping[str, Any]) -> TypeDescription:
         InvalidObject: naming the field.
     """
     return decode(entry, TypeDescription)
+
+
+@attrs.frozen
+class Described:
+    """The types that could be read, sorted by name, and what was wrong with the others."""
+
+    types: tuple[TypeDescription, ...] = ()
+    problems: tuple[InvalidObject, ...] = ()
+
+
+def read_descriptions(pages: Iterable[Mapping[str, Any]]) -> Described:
+    """Read all pages of a DescribeInstanceTypes answer. A page is not held on to after the next one is asked for."""
+    types: dict[str, TypeDescription] = {}
+    problems: list[InvalidObject] = []
+    for page in pages:
+        for entry in page.get("InstanceTypes", ()):
+            try:
+                read = read_description(entry)
+            except InvalidObject as error:
+                problems.append(error.at(object_name=f"instance type {entry.get('InstanceType', '?')}"))
+            else:
+                types[read.instance_type] = read
+    return Described(tuple(types[name] for name in sorted(types)), tuple(problems))
+
+
+def read_zones(pages: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """Instance type → the zones that have it, sorted: all pages of a DescribeInstanceTypeOfferings answer."""
+    found: dict[str, set[str]] = {}
+    for page in pages:
+        for entry in page.get("InstanceTypeOfferings", ()):
+            if entry.get("InstanceType") and entry.get("Location"):
+                found.setdefault(entry["InstanceType"], set()).add(entry["Location"])
+    return {name: tuple(sorted(zones)) for name, zones in found.items()}

@@ -16,6 +16,7 @@ from karpy.objects.nodepool import NodePool
 from karpy.requirements import Requirements
 from karpy_aws import crds, defaults
 from karpy_aws.catalog import REGION, build_instance_types, load_catalog
+from karpy_aws.kubeletcheck import check_kubelet
 from karpy_aws.labels import AWS_LABELS
 from karpy_aws.objects import NODE_CLASSES, NodeClass, read_node_class
 
@@ -60,6 +61,9 @@ class AWSModel:
             read = read_node_class(node_class)
         except InvalidObject as error:
             return NodeClassStatus(False, "ValidationFailed", str(error))
+        finding = check_kubelet(read, expressions=True)
+        if finding is not None and not finding.waits:
+            return NodeClassStatus(False, finding.reason, finding.message)
         return NodeClassStatus(True, status=_resolved(read))
 
     def provider_id(self, serial: int, zone: str, claim: str = "") -> str:

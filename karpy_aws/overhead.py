@@ -1,4 +1,4 @@
-"""How much of a machine is there for pods: memory lost to the hypervisor, pods by network addresses, what the node keeps."""
+"""What a node keeps for itself: the kubelet's and the system's share, and the eviction thresholds, by the rules of EKS's images."""
 
 from __future__ import annotations
 
@@ -7,71 +7,66 @@ from collections.abc import Mapping
 from typing import Final
 
 from karpy.cloud.instancetype import Overhead
-from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, Resources
-from karpy_aws.descriptions import TypeDescription
+from karpy.errors import InvalidObject
+from karpy.resources import CPU, EPHEMERAL_STORAGE, MEMORY, Resources, parse_amount
+from karpy_aws.kubeletnumbers import KubeletNumbers
 
-__all__ = ["eni_limited_pods", "node_overhead", "usable_memory_mib"]
+__all__ = ["node_overhead"]
 
 MIB: Final = 2**20
 GIB: Final = 2**30
 
-VM_MEMORY_OVERHEAD_PERCENT: Final = 0.075
-_ARM_CONTIGUOUS_MEMORY_MIB: Final = 64
+_EVICTION_SIGNALS: Final = {MEMORY: "memory.available", EPHEMERAL_STORAGE: "nodefs.available"}
 _EVICTION_MEMORY: Final = 100 * MIB
-_EVICTION_STORAGE_SHARE: Final = 10  # one part in ten
-_PODS_WITHOUT_ADDRESSES: Final = 2  # aws-node and kube-proxy run on the host's network
+_EVICTION_STORAGE: Final = "10%"
+_DISABLED: Final = "100%"
+"""Of a threshold: the kubelet takes it for none."""
 _CPU_BANDS: Final = ((1_000, 0.06), (1_000, 0.01), (2_000, 0.005), (math.inf, 0.0025))
 """Width in milli-cores and the share of it that the kubelet keeps, from the first core on."""
 
 
-def usable_memory_mib(description: TypeDescription, overhead_percent: float = VM_MEMORY_OVERHEAD_PERCENT) -> int:
-    """The memory that the node will report, estimated from what EC2 lists.
+def node_overhead(*, vcpus: int, pods: int, memory: int, storage: int, kubelet: KubeletNumbers) -> Overhead:
+    """What kubelet, system and eviction thresholds keep of a node with ``memory`` and ``storage`` bytes.
 
-    >>> from karpy_aws.descriptions import Memory
-    >>> usable_memory_mib(TypeDescription("m5.large", memory_info=Memory(8192)))
-    7577
-    """
-    size = description.memory_info.size_mib - (_ARM_CONTIGUOUS_MEMORY_MIB if description.is_arm else 0)
-    return size - math.ceil(size * overhead_percent)
-
-
-def eni_limited_pods(description: TypeDescription, reserved_enis: int = 0) -> int:
-    """How many pods the interfaces of the default network card have addresses for; 0 when no interface is left."""
-    network = description.network_info
-    interfaces = next(
-        (
-            card.maximum_network_interfaces
-            for card in network.network_cards
-            if card.network_card_index == network.default_network_card_index
-        ),
-        0,
-    )
-    usable = max(interfaces - reserved_enis, 0)
-    if not usable:
-        return 0
-    return usable * (network.ipv4_addresses_per_interface - 1) + _PODS_WITHOUT_ADDRESSES
-
-
-def node_overhead(
-    *,
-    vcpus: int,
-    pods: int,
-    storage: int,
-    kube_reserved: Mapping[str, int] | None = None,
-    system_reserved: Mapping[str, int] | None = None,
-) -> Overhead:
-    """What kubelet, system and eviction threshold keep, by the rules of the Amazon Linux images.
-
-    ``storage`` is the node's ephemeral storage in bytes; the two maps replace defaults resource by resource.
+    ``pods`` is the number that the kubelet's memory grows with. What the user reserves replaces the default of that resource.
+    Soft thresholds keep nothing: pods may use what lies beyond them for a while.
     """
     kube = {
         CPU: _reserved_cpu(vcpus),
         MEMORY: (11 * pods + 255) * MIB,
         EPHEMERAL_STORAGE: GIB,
-        **(kube_reserved or {}),
+        **kubelet.kube_reserved,
     }
-    eviction = {MEMORY: _EVICTION_MEMORY, EPHEMERAL_STORAGE: -(-storage // _EVICTION_STORAGE_SHARE)}
-    return Overhead(Resources(kube), Resources(system_reserved or {}), Resources(eviction))
+    return Overhead(Resources(kube), kubelet.system_reserved, _eviction(dict(kubelet.eviction_hard), memory, storage))
+
+
+def _eviction(hard: Mapping[str, str], memory: int, storage: int) -> Resources:
+    defaults = {MEMORY: str(_EVICTION_MEMORY), EPHEMERAL_STORAGE: _EVICTION_STORAGE}
+    capacity = {MEMORY: memory, EPHEMERAL_STORAGE: storage}
+    return Resources(
+        {
+            resource: _threshold(signal, hard.get(signal, defaults[resource]), capacity[resource], resource)
+            for resource, signal in _EVICTION_SIGNALS.items()
+        }
+    )
+
+
+def _threshold(signal: str, text: str, capacity: int, resource: str) -> int:
+    """Bytes that must stay free.
+
+    >>> _threshold("memory.available", "5%", 1000, "memory"), _threshold("memory.available", "1Ki", 1000, "memory")
+    (50, 1024)
+    """
+    try:
+        if not text.endswith("%"):
+            return parse_amount(resource, text)
+        return 0 if text == _DISABLED else math.ceil(capacity / 100 * float(text[:-1]))
+    except ValueError:
+        raise InvalidObject(
+            f"{text!r} is no threshold",
+            path=f"spec.kubelet.evictionHard[{signal}]",
+            accepted="a quantity, or a percentage such as 5%",
+        ) from None
 
 
 def _reserved_cpu(vcpus: int) -> int:

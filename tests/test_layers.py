@@ -54,7 +54,7 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "attrs": {"karpy", "karpy_aws", "karpy_azure"},
     "azure": {"karpy_azure/api"},
     "boto3": {"karpy_aws/api"},
-    "botocore": {"karpy_aws/api"},
+    "botocore": {"karpy_aws/api", "karpy_aws/testing/models"},
     "cronsim": {"karpy/objects/schedule"},
     "cryptography": {"karpy/sim/tls"},
     "kubernetes": {"karpy/kube", "karpy/sim/api/schemas/builtin_schema"},
@@ -62,8 +62,12 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "prometheus_client": {"karpy/report/exposition"},
     "rich": {"karpy/report", "karpy/cli"},
     "structlog": {"karpy/kube", "karpy/controllers", "karpy/operator", "karpy/cli", "karpy_aws", "karpy_azure"},
+    "tomlkit": {"karpy_aws/bootstrap/bottlerocket"},
     "typer": {"karpy/cli"},
-    "yaml": {"karpy/objects/manifest", "karpy/sim/api", "karpy/sim/http", "karpy/report", "karpy/cli"},
+    "yaml": {
+        *("karpy/objects/manifest", "karpy/sim/api", "karpy/sim/http", "karpy/report", "karpy/cli"),
+        "karpy_aws/bootstrap/al2023",
+    },
 }
 
 EFFECTS = {  # modules that tell the time, roll dice, start threads, write logs or touch files and sockets

@@ -5,7 +5,7 @@ Run it with the dependency group ``catalog`` installed, from the project's root:
     python docs/data/build_catalogs.py
 
 EC2: instance types and the zones that have them from moto, prices from Libcloud through `ec2_prices`; a type that no price
-can be told for is left out.
+can be told for is left out. On-demand prices of all regions, by the same rule, are a file of their own.
 Azure: prices from Libcloud, sizes from `azure_sizes` beside this file. Output is the same for the same versions of both.
 """
 
@@ -38,6 +38,7 @@ def main() -> None:
     pricing = json.loads(files("libcloud").joinpath("data", "pricing.json").read_bytes())
     priced_on = datetime.fromtimestamp(pricing["updated"], UTC).date().isoformat()
     write("karpy_aws", f"ec2-{EC2_REGION}", ec2_catalog(pricing["compute"]["ec2_linux"], priced_on))
+    write("karpy_aws", "ec2-prices", ec2_prices(pricing["compute"]["ec2_linux"], priced_on))
     write("karpy_azure", f"azure-{AZURE_REGION}", azure_catalog(pricing["compute"]["azure_linux"], priced_on))
 
 
@@ -45,7 +46,7 @@ def write(package: str, name: str, content: dict[str, Any]) -> None:
     path = ROOT / package / "data" / f"{name}.json.xz"
     text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
     path.write_bytes(lzma.compress(text, preset=9 | lzma.PRESET_EXTREME))
-    print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes, {len(content['types'])} types")
+    print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
 
 
 def ec2_catalog(price_table: dict[str, dict[str, float]], priced_on: str) -> dict[str, Any]:
@@ -68,6 +69,28 @@ def ec2_catalog(price_table: dict[str, dict[str, float]], priced_on: str) -> dic
         "zones": {name: zones[name] for name in names},
         "prices": prices,
         "derived_prices": derived,
+    }
+
+
+def ec2_prices(price_table: dict[str, dict[str, float]], priced_on: str) -> dict[str, Any]:
+    """The price of every type by region; of a type that a region's table lacks, where its family tells it."""
+    described = moto_file("instance_types.json.gz")
+    memory = {name: entry["MemoryInfo"]["SizeInMiB"] for name, entry in described.items() if is_usable(entry)}
+    sold: dict[str, set[str]] = {}
+    for name in memory:
+        for region in price_table.get(name, {}):
+            sold.setdefault(region, set()).add(name.partition(".")[0])
+    regions = {}
+    for region, families in sorted(sold.items()):
+        there = {name: size for name, size in memory.items() if name.partition(".")[0] in families}
+        raw = {name: price_table.get(name, {}).get(region, 0.0) for name in there}
+        regions[region], _ = clean_prices(raw, there)
+    print(f"EC2: {sum(map(len, regions.values()))} prices in {len(regions)} regions")
+    return {
+        "source": f"apache-libcloud {version('apache-libcloud')} (prices), moto {version('moto')} (memory of types)",
+        "licence": LICENCE,
+        "prices_as_of": priced_on,
+        "regions": {region: prices for region, prices in regions.items() if prices},
     }
 
 

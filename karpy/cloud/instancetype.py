@@ -102,18 +102,36 @@ class Offering:
         return self.price if self.has_price else math.inf
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Overhead:
     """What the node keeps for itself, and so is not there for pods."""
 
     kube_reserved: Resources = Resources()
     system_reserved: Resources = Resources()
     eviction_threshold: Resources = Resources()
+    total: Resources = attrs.field(
+        init=False,
+        eq=False,
+        repr=False,
+        default=attrs.Factory(
+            lambda self: self.kube_reserved + self.system_reserved + self.eviction_threshold, takes_self=True
+        ),
+    )
+    """All of it together."""
 
-    @property
-    def total(self) -> Resources:
-        """All of it together."""
-        return self.kube_reserved + self.system_reserved + self.eviction_threshold
+
+@functools.lru_cache(maxsize=8_192)
+def _allocatable(capacity: Resources, overhead: Overhead) -> Resources:
+    """Capacity less overhead, and memory less what is set aside as huge pages; never below zero.
+
+    A type is copied with other offerings far more often than its machine changes.
+    """
+    kept = overhead.total.amounts
+    room = {name: amount - kept.get(name, 0) for name, amount in capacity.amounts.items()}
+    huge = sum([amount for name, amount in room.items() if name.startswith("hugepages-")])
+    if huge and MEMORY in room:
+        room[MEMORY] -= huge
+    return Resources({name: max(0, amount) for name, amount in room.items()})
 
 
 @attrs.frozen
@@ -128,21 +146,15 @@ class InstanceType:
     capacity_overlaid: bool = False
     """A NodeOverlay has a say in the capacity."""
     allocatable: Resources = attrs.field(
-        init=False, eq=False, default=attrs.Factory(lambda self: _allocatable(self), takes_self=True)
+        init=False,
+        eq=False,
+        default=attrs.Factory(lambda self: _allocatable(self.capacity, self.overhead), takes_self=True),
     )
 
     @property
     def max_pods(self) -> int:
         """How many pods the machine takes."""
         return self.capacity.get(PODS, 0)
-
-
-def _allocatable(instance_type: InstanceType) -> Resources:
-    """Capacity less overhead, and memory less what is set aside as huge pages; never below zero."""
-    room = dict(instance_type.capacity - instance_type.overhead.total)
-    if MEMORY in room:
-        room[MEMORY] -= sum(amount for name, amount in room.items() if name.startswith("hugepages-"))
-    return Resources({name: max(amount, 0) for name, amount in room.items() if name in instance_type.capacity})
 
 
 def as_bought(instance_type: InstanceType, offering: Offering) -> InstanceType:

@@ -23,6 +23,8 @@ class NoticeKind(enum.StrEnum):
     SCHEDULED_CHANGE = "scheduled_change"
     STOPPED = "instance_stopped"
     TERMINATED = "instance_terminated"
+    RESERVATION_INTERRUPTION = "capacity_reservation_interrupted"
+    """The owner of the reserved capacity that the machine borrows wants it back."""
     UNREADABLE = ""
     """Nothing that concerns machines, or nothing that can be read. It is acknowledged, so that it does not come again."""
 

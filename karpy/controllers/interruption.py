@@ -42,6 +42,9 @@ _MEANINGS: Mapping[NoticeKind, _Meaning] = {
     NoticeKind.SCHEDULED_CHANGE: _Meaning("InstanceUnhealthy", "An unhealthy warning was triggered for the instance"),
     NoticeKind.STOPPED: _Meaning("InstanceStopping", "Instance is stopping"),
     NoticeKind.TERMINATED: _Meaning("InstanceTerminating", "Instance is terminating"),
+    NoticeKind.RESERVATION_INTERRUPTION: _Meaning(
+        "CapacityReservationInstanceInterrupted", "Capacity Reservation interruption warning was triggered"
+    ),
 }
 
 

@@ -1,53 +1,84 @@
-"""`NodeClass`: how a machine is set up, whatever generation of the API said so; and the checks that all generations share."""
+"""`NodeClass`: how a machine is set up, whatever generation of the API said so.
+
+Fields are named after the API's newest version. None means that nothing was said, which differs from an empty value: the hash
+that finds drift tells the two apart.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import attrs
 import msgspec
 
-from karpy.errors import InvalidObject
 from karpy.objects.kinds import Kind
-from karpy.objects.meta import ObjectMeta, Wire
-from karpy.quantity import parse_units
+from karpy.objects.meta import Integer, ObjectMeta, Wire
+from karpy_aws.objects.kubelet import Kubelet
+from karpy_aws.objects.status import NodeClassStatusFields
 
-__all__ = ["BlockDevice", "MetadataOptions", "NodeClass", "Selector"]
+__all__ = [
+    "BlockDeviceMapping",
+    "CapacityReservationTerm",
+    "ConnectionTracking",
+    "CpuOptions",
+    "Ebs",
+    "MetadataOptions",
+    "NetworkInterface",
+    "NodeClass",
+    "PlacementGroupSelector",
+    "SelectorTerm",
+]
 
-VOLUME_BYTES: Final = (10**9, 64 * 10**12)
-VOLUME_TYPES: Final = ("standard", "io1", "io2", "gp2", "sc1", "st1", "gp3")
+EFA_ONLY: Final = "efa-only"
 
 
-@attrs.frozen
-class Selector:
-    """Things in the account that bear all ``tags`` (value ``*``: any), or one of ``ids``, or are called ``name``.
+class SelectorTerm(Wire, frozen=True):
+    """Things in the account for which all of this holds: they bear ``tags`` (value ``*``: any), have the id, the name.
 
     ``owner``, ``alias`` and ``ssm_parameter`` are for images only.
     """
 
-    tags: Mapping[str, str] = attrs.field(factory=dict)
-    ids: tuple[str, ...] = ()
-    name: str = ""
-    owner: str = ""
-    alias: str = ""
-    ssm_parameter: str = ""
+    tags: dict[str, str] | None = None
+    id: str | None = None
+    name: str | None = None
+    owner: str | None = None
+    alias: str | None = None
+    ssm_parameter: str | None = None
+
+
+class CapacityReservationTerm(Wire, frozen=True):
+    """Reservations of capacity that nodes may use."""
+
+    tags: dict[str, str] | None = None
+    id: str | None = None
+    owner_id: str | None = msgspec.field(name="ownerID", default=None)
+    instance_match_criteria: str | None = None
+
+
+class PlacementGroupSelector(Wire, frozen=True):
+    """The placement group of nodes, by its name or by its id."""
+
+    name: str | None = None
+    id: str | None = None
 
 
 class Ebs(Wire, frozen=True):
+    """A volume; sizes are quantities as they were written."""
+
     volume_size: str | int | None = None
     volume_type: str | None = None
     snapshot_id: str | None = msgspec.field(name="snapshotID", default=None)
-    iops: int | None = None
-    throughput: int | None = None
+    volume_initialization_rate: Integer | None = None
+    iops: Integer | None = None
+    throughput: Integer | None = None
     encrypted: bool | None = None
     delete_on_termination: bool | None = None
     kms_key_id: str | None = msgspec.field(name="kmsKeyID", default=None)
 
 
-class BlockDevice(Wire, frozen=True):
-    """One entry of ``blockDeviceMappings``."""
+class BlockDeviceMapping(Wire, frozen=True):
+    """One entry of ``blockDeviceMappings``; readers that check refuse one without a name or a volume."""
 
     device_name: str | None = None
     ebs: Ebs | None = None
@@ -59,97 +90,72 @@ class MetadataOptions(Wire, frozen=True):
 
     http_endpoint: str | None = None
     http_protocol_ipv6: str | None = msgspec.field(name="httpProtocolIPv6", default=None)
-    http_put_response_hop_limit: int | None = None
+    http_put_response_hop_limit: Integer | None = None
     http_tokens: str | None = None
+
+
+class NetworkInterface(Wire, frozen=True):
+    network_card_index: Integer = 0
+    device_index: Integer = 0
+    interface_type: str = "interface"
+
+    @property
+    def is_efa_only(self) -> bool:
+        return self.interface_type == EFA_ONLY
+
+
+class ConnectionTracking(Wire, frozen=True):
+    """Seconds for which idle connections are remembered."""
+
+    tcp_established_timeout: Integer | None = None
+    udp_stream_timeout: Integer | None = None
+    udp_timeout: Integer | None = None
+
+
+class CpuOptions(Wire, frozen=True):
+    nested_virtualization: str | None = None
 
 
 @attrs.frozen(kw_only=True)
 class NodeClass:
     """A node class in the internal model. ``origin`` is the kind that the user wrote.
 
+    ``ami_family`` is what the class comes to: the one it names, else that of its alias, else ``Custom`` (``AL2`` in v1alpha1).
     ``launch_template`` names a template of the user's own (generations before v1beta1); nothing else is generated then.
     """
 
     name: str
     origin: Kind
     metadata: ObjectMeta = ObjectMeta()
+    subnet_selector_terms: tuple[SelectorTerm, ...] = ()
+    security_group_selector_terms: tuple[SelectorTerm, ...] = ()
+    ami_selector_terms: tuple[SelectorTerm, ...] = ()
+    capacity_reservation_selector_terms: tuple[CapacityReservationTerm, ...] = ()
+    placement_group_selector: PlacementGroupSelector | None = None
     ami_family: str = "AL2"
-    images: tuple[Selector, ...] = ()
-    subnets: tuple[Selector, ...] = ()
-    security_groups: tuple[Selector, ...] = ()
+    user_data: str | None = None
     role: str = ""
-    instance_profile: str = ""
+    instance_profile: str | None = None
     launch_template: str = ""
-    user_data: str = ""
-    tags: Mapping[str, str] = attrs.field(factory=dict)
-    block_devices: tuple[BlockDevice, ...] = ()
-    metadata_options: MetadataOptions | None = None
+    tags: Mapping[str, str] | None = None
+    kubelet: Kubelet | None = None
+    block_device_mappings: tuple[BlockDeviceMapping, ...] | None = None
     instance_store_policy: str | None = None
-    detailed_monitoring: bool = False
-    associate_public_ip: bool | None = None
-    context: str = ""
+    network_interfaces: tuple[NetworkInterface, ...] | None = None
+    associate_public_ip_address: bool | None = None
+    ip_prefix_count: int | None = None
+    detailed_monitoring: bool | None = None
+    metadata_options: MetadataOptions | None = None
+    connection_tracking: ConnectionTracking | None = None
+    context: str | None = None
+    cpu_options: CpuOptions | None = None
+    status: NodeClassStatusFields = NodeClassStatusFields()
 
+    @property
+    def alias(self) -> str | None:
+        """``family@version``, when images are found by an alias."""
+        return next((term.alias for term in self.ami_selector_terms if term.alias), None)
 
-def one_of(path: str, value: Any, accepted: Iterable[str]) -> None:
-    """Refuse a value that is set and not among ``accepted``."""
-    choices = tuple(accepted)
-    if value is not None and value not in choices:
-        raise InvalidObject(f"{value!r} is not known", path=path, accepted=", ".join(choices))
-
-
-def within(path: str, value: int | None, least: int, most: int) -> None:
-    if value is not None and not least <= value <= most:
-        raise InvalidObject(f"{value} is out of range", path=path, accepted=f"an integer from {least} to {most}")
-
-
-def matches(path: str, value: str, pattern: str) -> None:
-    """Refuse a value that ``pattern`` does not match as a whole."""
-    if not re.fullmatch(pattern, value):
-        raise InvalidObject(f"{value!r} is malformed", path=path, accepted=f"what matches {pattern}")
-
-
-def filled_map(path: str, given: Mapping[str, str]) -> None:
-    """Refuse an empty key or value."""
-    for key, value in given.items():
-        if not key or not value:
-            raise InvalidObject(f"{key!r}: {value!r} is empty", path=path, accepted="non-empty keys and values")
-
-
-def check_metadata_options(path: str, options: MetadataOptions | None) -> None:
-    if options is None:
-        return
-    one_of(f"{path}.httpEndpoint", options.http_endpoint, ("enabled", "disabled"))
-    one_of(f"{path}.httpProtocolIPv6", options.http_protocol_ipv6, ("enabled", "disabled"))
-    one_of(f"{path}.httpTokens", options.http_tokens, ("required", "optional"))
-    within(f"{path}.httpPutResponseHopLimit", options.http_put_response_hop_limit, 1, 64)
-
-
-def check_block_devices(path: str, devices: Iterable[BlockDevice]) -> None:
-    """Each entry must name a device and say what it is; at most one is the root."""
-    roots = 0
-    for index, device in enumerate(devices):
-        here = f"{path}[{index}]"
-        if not device.device_name:
-            raise InvalidObject("no device is named", path=f"{here}.deviceName", accepted="a name such as /dev/xvda")
-        if device.ebs is None:
-            raise InvalidObject("the volume is not described", path=f"{here}.ebs", accepted="an object")
-        if device.ebs.volume_size is None and not device.ebs.snapshot_id:
-            raise InvalidObject(
-                "neither volumeSize nor snapshotID is set", path=f"{here}.ebs", accepted="at least one of the two"
-            )
-        if device.ebs.volume_size is not None:
-            _check_volume_size(f"{here}.ebs.volumeSize", device.ebs.volume_size)
-        one_of(f"{here}.ebs.volumeType", device.ebs.volume_type, VOLUME_TYPES)
-        roots += device.root_volume
-    if roots > 1:
-        raise InvalidObject(f"{roots} entries are rootVolume", path=path, accepted="at most one")
-
-
-def _check_volume_size(path: str, size: str | int) -> None:
-    least, most = VOLUME_BYTES
-    try:
-        bytes_ = parse_units(size)
-    except InvalidObject as error:
-        raise error.at(path=path) from None
-    if not least <= bytes_ <= most:
-        raise InvalidObject(f"{size!r} is out of range", path=path, accepted="1G to 64T")
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.metadata.annotations or {}

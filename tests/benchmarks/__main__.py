@@ -11,6 +11,7 @@ from pathlib import Path
 
 import consolidating
 import days
+import instancetypes
 import largeworld
 import lifecycles
 import memory
@@ -27,6 +28,7 @@ from measure import render, write
 
 MODULES = {
     "starting": starting,
+    "instancetypes": instancetypes,
     "solving": solving,
     "optimum": optimum,
     "snapshots": snapshots,

@@ -6,12 +6,14 @@ from datetime import date
 from importlib.resources import files
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from karpy import labels as core
 from karpy.cloud.instancetype import InstanceTypes
 from karpy.labels import CORE_LABELS
 from karpy.requirements import Operator
-from karpy_aws.catalog import load_catalog
+from karpy_aws.catalog import SPOT, load_catalog
 from karpy_aws.labels import AWS_LABELS
 
 
@@ -92,3 +94,20 @@ def test_the_data_is_small_and_has_a_notice() -> None:
     sizes = {item.name: len(item.read_bytes()) for item in folder.iterdir()}
     assert "synthetic" in folder.joinpath("NOTICE.md").read_text()
     assert sum(sizes.values()) < 200_000
+
+
+@given(
+    price=st.floats(min_value=0.001, max_value=1_000),
+    family=st.text(max_size=8),
+    zone=st.text(max_size=12),
+)
+def test_synthetic_spot_is_cheaper_but_not_free_and_depends_on_names_only(price: float, family: str, zone: str) -> None:
+    spot = SPOT.price(price, family, zone)
+    assert 0.25 * price < spot < 0.6 * price
+    assert spot == SPOT.price(price, family, zone)
+
+
+def test_synthetic_spot_differs_a_little_by_zone() -> None:
+    prices = {SPOT.price(1.0, "m5", f"us-west-2{letter}") for letter in "abc"}
+    assert len(prices) == 3
+    assert max(prices) / min(prices) < 1.1

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import msgspec
+import attrs
 import pytest
 
 from karpy import labels as core
-from karpy.cloud.instancetype import InstanceTypes
+from karpy.cloud.instancetype import InstanceTypes, compatible
+from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy_aws import labels
-from karpy_aws.descriptions import read_description
-from karpy_aws.instancetypes import RequirementPool, build_instance_type
-from karpy_aws.offerings import OfferingTable
+from karpy_aws.descriptions import Processor
+from karpy_aws.families import FAMILIES
+from tests.karpy_aws.sold import SETUP, built, described
 
 GIB = 2**30
 MIB = 2**20
@@ -122,19 +120,50 @@ def test_metal_has_no_hypervisor(types: InstanceTypes) -> None:
     assert found.requirements[labels.INSTANCE_HYPERVISOR].single() == ""
 
 
-def test_the_answers_of_karpenter_itself(shared: Path) -> None:
-    """Capacity and overhead of the vectors' 225 types, but for pod interfaces, whose table EC2's API does not give."""
-    folder = shared / "data" / "vectors" / "aws"
-    catalog = msgspec.json.decode((folder / "catalog.json").read_bytes())
-    described: dict[str, Any] = {entry["InstanceType"]: entry for entry in catalog["InstanceTypes"]}
-    with (folder / "instance_types.jsonl").open("rb") as lines:
-        vector = next(line for line in map(msgspec.json.decode, lines) if line["name"] == "all-AL2")
-    table, pool = OfferingTable({"us-west-2a": "usw2-az2"}), RequirementPool()
-    for name, expected in vector["expect"]["instanceTypes"].items():
-        description = read_description(described[name])
-        offerings = table.offerings(name.partition(".")[0], ["us-west-2a"], description.supported_usage_classes, 1.0)
-        built = build_instance_type(description, offerings, region="us-west-2", pool=pool)
-        for field, found in (("capacity", built.capacity), ("allocatable", built.allocatable)):
-            wanted = {key: amount for key, amount in Resources.parse(expected[field]).items() if amount}
-            wanted.pop("vpc.amazonaws.com/pod-eni", None)
-            assert {key: amount for key, amount in found.items() if amount} == wanted, (name, field)
+@pytest.mark.aws("AWS-104")
+@pytest.mark.parametrize("name", ["m5.large", "g4dn.xlarge", "inf2.xlarge", "c7i-flex.large", "m5.metal"])
+def test_each_label_of_a_type_asks_for_it_alone_and_with_all_others(types: InstanceTypes, name: str) -> None:
+    found = types.by_name(name)
+    assert found is not None
+    told = found.requirements.labels()
+    for key, value in told.items():
+        assert found in compatible(types, Requirements.from_labels({key: value})), key
+    assert compatible(types, Requirements.from_labels(told)) == (found,)
+
+
+@pytest.mark.aws("AWS-111")
+@pytest.mark.parametrize(("name", "flex"), [("c7i-flex.large", "true"), ("c7i.large", "false")])
+def test_flex_types_say_so(types: InstanceTypes, name: str, flex: str) -> None:
+    found = types.by_name(name)
+    assert found is not None
+    assert found.requirements[labels.INSTANCE_CAPABILITY_FLEX].single() == flex
+
+
+@pytest.mark.aws("AWS-126")
+def test_every_type_can_be_had_of_both_tenancies(types: InstanceTypes) -> None:
+    assert {each.requirements[labels.INSTANCE_TENANCY].values for each in types} == {
+        frozenset({"default", "dedicated"})
+    }
+
+
+@pytest.mark.parametrize(("architecture", "system"), [("x86_64", "windows"), ("arm64", None)])
+def test_windows_runs_on_x86_only(architecture: str, system: str | None) -> None:
+    setup = attrs.evolve(SETUP, family=FAMILIES["Windows2022"])
+    found = built(described(processor_info=Processor((architecture,))), setup).requirements
+    assert found[core.OS].single() == system
+    assert found[core.WINDOWS_BUILD].single() == "10.0.20348"
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "generation"),
+    [
+        ("m5.large", "m", "5"),
+        ("u-12tb1.112xlarge", "u", "1"),
+        ("trn2u.48xlarge", "trn", "2"),
+        ("mac-m4.metal", None, None),
+    ],
+)
+def test_category_and_generation_are_told_by_the_name(name: str, category: str | None, generation: str | None) -> None:
+    found = built(described(name)).requirements
+    assert found[labels.INSTANCE_CATEGORY].single() == category
+    assert found[labels.INSTANCE_GENERATION].single() == generation

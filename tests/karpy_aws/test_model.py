@@ -45,6 +45,7 @@ def test_users_may_ask_for_known_labels_only(model: AWSModel) -> None:
 # Defaults
 
 
+@pytest.mark.aws("AWS-042")
 def test_a_provisioner_gets_the_defaults_of_its_day(model: AWSModel) -> None:
     added = model.default_requirements(provisioner())
     assert added == Requirements(
@@ -58,6 +59,7 @@ def test_a_provisioner_gets_the_defaults_of_its_day(model: AWSModel) -> None:
     )
 
 
+@pytest.mark.aws("AWS-042")
 @pytest.mark.parametrize("key", [core.OS, core.ARCH, core.CAPACITY_TYPE])
 def test_a_key_that_the_provisioner_names_gets_no_default(model: AWSModel, key: str) -> None:
     named = provisioner(requirements=[{"key": key, "operator": "Exists"}])
@@ -68,6 +70,7 @@ def test_a_label_of_the_provisioner_counts_as_named(model: AWSModel) -> None:
     assert core.ARCH not in model.default_requirements(provisioner(labels={core.ARCH: "arm64"}))
 
 
+@pytest.mark.aws("AWS-042")
 @pytest.mark.parametrize(
     "key", [core.INSTANCE_TYPE, labels.INSTANCE_FAMILY, labels.INSTANCE_CATEGORY, labels.INSTANCE_GENERATION]
 )

@@ -14,7 +14,8 @@ from karpy.clock import format_time
 from karpy.cloud.instancetype import Catalog
 from karpy.disruption.basis import Answers
 from karpy.disruption.engine import Pass, look
-from karpy.disruption.scene import Past, Scene
+from karpy.disruption.past import Past
+from karpy.disruption.scene import Scene
 from karpy.disruption.singlenode import single_node
 from karpy.disruption.verdicts import BlockedBy, NotJudgedYet
 from karpy.objects import kinds

@@ -9,7 +9,8 @@ import pytest
 from karpy.errors import InvalidObject
 from karpy.objects.kinds import PROVISIONER
 from karpy_aws.objects import NodeClass, read_node_class
-from karpy_aws.objects.nodeclass import Selector
+from karpy_aws.objects.inlineprovider import with_default_selectors
+from karpy_aws.objects.nodeclass import SelectorTerm
 
 SELECTORS = {"subnetSelector": {"team": "a"}, "securityGroupSelector": {"team": "a"}}
 TERMS = {"subnetSelectorTerms": [{"tags": {"team": "a"}}], "securityGroupSelectorTerms": [{"tags": {"team": "a"}}]}
@@ -45,22 +46,28 @@ def test_a_template_without_a_family_means_al2() -> None:
 
 
 def test_all_tags_of_a_selector_must_match() -> None:
-    assert template(subnetSelector={"team": "a", "tier": "*"}).subnets == (Selector({"team": "a", "tier": "*"}),)
+    assert template(subnetSelector={"team": "a", "tier": "*"}).subnet_selector_terms == (
+        SelectorTerm({"team": "a", "tier": "*"}),
+    )
 
 
 def test_a_comma_in_a_tag_separates_alternatives() -> None:
-    assert template(subnetSelector={"team": "a,b"}).subnets == (Selector({"team": "a"}), Selector({"team": "b"}))
+    assert template(subnetSelector={"team": "a,b"}).subnet_selector_terms == (
+        SelectorTerm({"team": "a"}),
+        SelectorTerm({"team": "b"}),
+    )
 
 
 def test_ids_are_split_from_tags() -> None:
-    found = template(securityGroupSelector={"aws-ids": "sg-1,sg-2", "team": "a"}).security_groups
-    assert found == (Selector({"team": "a"}, ids=("sg-1", "sg-2")),)
+    found = template(securityGroupSelector={"aws-ids": "sg-1,sg-2", "team": "a"}).security_group_selector_terms
+    assert found == (SelectorTerm({"team": "a"}, "sg-1"), SelectorTerm({"team": "a"}, "sg-2"))
 
 
 def test_a_launch_template_of_ones_own_needs_no_security_groups() -> None:
     assert template(securityGroupSelector=None, launchTemplate="mine").launch_template == "mine"
 
 
+@pytest.mark.aws("AWS-017", "AWS-039", "AWS-040")
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
@@ -93,15 +100,59 @@ def test_what_a_template_may_not_say(spec: dict[str, Any], path: str) -> None:
     assert caught.value.object_name == "AWSNodeTemplate/default"
 
 
+@pytest.mark.aws("AWS-038")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("securityGroupSelector", {"team": "a"}),
+        ("metadataOptions", {}),
+        ("amiFamily", "AL2"),
+        ("instanceProfile", "nodes"),
+        ("blockDeviceMappings", []),
+        ("userData", ""),
+        ("amiSelector", {"team": "a"}),
+    ],
+)
+def test_a_launch_template_of_ones_own_says_what_these_fields_would(field: str, value: Any) -> None:
+    with pytest.raises(InvalidObject, match=f"spec.{field}: launchTemplate is set beside it"):
+        template(**{"securityGroupSelector": None, "launchTemplate": "mine", field: value})
+
+
+@pytest.mark.aws("AWS-039")
+@pytest.mark.parametrize("ids", ["subnet-1", " subnet-1 , subnet-2 "])
+def test_ids_may_stand_in_a_row(ids: str) -> None:
+    found = template(subnetSelector={"aws-ids": ids}).subnet_selector_terms
+    assert [term.id for term in found] == [each.strip() for each in ids.split(",")]
+
+
 # Provisioner v1alpha5, inline provider
 
 
 def test_an_inline_provider_needs_an_instance_profile_only() -> None:
     found = inline(instanceProfile="nodes")
     assert (found.origin, found.name, found.instance_profile) == (PROVISIONER, "default", "nodes")
-    assert found.subnets == ()
+    assert found.subnet_selector_terms == ()
 
 
+@pytest.mark.aws("AWS-041")
+def test_selectors_that_are_not_given_are_those_of_the_cluster() -> None:
+    own = (SelectorTerm(tags={"kubernetes.io/cluster/prod": "*"}),)
+    found = with_default_selectors(inline(instanceProfile="nodes"), "prod")
+    assert (found.subnet_selector_terms, found.security_group_selector_terms) == (own, own)
+    given = with_default_selectors(inline(instanceProfile="nodes", subnetSelector={"team": "a"}), "prod")
+    assert given.subnet_selector_terms == (SelectorTerm(tags={"team": "a"}),)
+    assert with_default_selectors(template(), "prod") == template()
+
+
+def test_a_provisioner_has_its_kubelet_block_beside_the_provider() -> None:
+    data = {"kind": "Provisioner", "metadata": {"name": "default"}}
+    spec = {"provider": {"instanceProfile": "nodes"}, "kubeletConfiguration": {"clusterDNS": ["10.0.0.10"]}}
+    read = read_node_class({**data, "spec": spec})
+    assert read.kubelet is not None
+    assert read.kubelet.cluster_dns == ("10.0.0.10",)
+
+
+@pytest.mark.aws("AWS-017", "AWS-041", "AWS-043")
 @pytest.mark.parametrize(
     ("provider", "message"),
     [
@@ -136,13 +187,13 @@ def test_v1beta1_may_name_the_family_and_no_image() -> None:
 
 
 def test_terms_become_selectors() -> None:
-    found = node_class(securityGroupSelectorTerms=[{"name": "nodes"}, {"id": "sg-1"}]).security_groups
-    assert found == (Selector(name="nodes"), Selector(ids=("sg-1",)))
+    found = node_class(securityGroupSelectorTerms=[{"name": "nodes"}, {"id": "sg-1"}]).security_group_selector_terms
+    assert found == (SelectorTerm(name="nodes"), SelectorTerm(id="sg-1"))
 
 
 def test_an_image_may_be_named_with_its_owner() -> None:
     found = node_class(amiFamily="AL2", amiSelectorTerms=[{"name": "mine-*", "owner": "self"}])
-    assert found.images == (Selector(name="mine-*", owner="self"),)
+    assert found.ami_selector_terms == (SelectorTerm(name="mine-*", owner="self"),)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +208,7 @@ def test_an_image_may_be_named_with_its_owner() -> None:
         ({"subnetSelectorTerms": [{"tags": {"a": ""}}]}, "spec.subnetSelectorTerms[0].tags"),
         ({"subnetSelectorTerms": [{"id": "net-1"}]}, "spec.subnetSelectorTerms[0].id"),
         ({"subnetSelectorTerms": [{"id": "subnet-1", "tags": {"a": "b"}}]}, "spec.subnetSelectorTerms[0]"),
-        ({"subnetSelectorTerms": [{"name": "x"}]}, "spec.subnetSelectorTerms[0].name"),
+        ({"subnetSelectorTerms": [{"name": "x"}]}, "spec.subnetSelectorTerms[0]"),
         ({"securityGroupSelectorTerms": [{"name": "x", "tags": {"a": "b"}}]}, "spec.securityGroupSelectorTerms[0]"),
         ({"amiSelectorTerms": None}, "spec.amiSelectorTerms"),
         ({"amiSelectorTerms": [{"owner": "self"}]}, "spec.amiSelectorTerms[0]"),
