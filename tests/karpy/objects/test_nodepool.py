@@ -153,5 +153,5 @@ def test_the_kubelet_block_is_the_pools_own_or_what_a_conversion_wrote_down() ->
 def test_a_kubelet_block_that_was_written_down_wrongly_is_refused(text: str) -> None:
     raw = make_nodepool()
     raw["metadata"]["annotations"] = {KUBELET_CONVERSION: text}
-    with pytest.raises(InvalidObject, match="v1beta1-kubelet-conversion.*a JSON object"):
+    with pytest.raises(InvalidObject, match=r"v1beta1-kubelet-conversion.*a JSON object"):
         NodePool.from_dict(raw)
