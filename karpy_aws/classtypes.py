@@ -20,7 +20,7 @@ from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.sales import Sales
 from karpy_aws.settings import AWSSettings
-from karpy_aws.setup import NodeSetup
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.templategroups import KubeletOf
 
 __all__ = ["ClassTypes"]

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from karpy.errors import CreateFailed, InsufficientCapacity
-from karpy_aws.fleeterrors import FleetError, Launched, Lessons, launch_error, lessons, read_fleet_errors
+from karpy_aws.errors import launch_reason
+from karpy_aws.fleeterrors import (
+    FleetError,
+    Launched,
+    Lessons,
+    failure_labels,
+    launch_error,
+    lessons,
+    read_fleet_errors,
+)
 from karpy_aws.unavailable import OfferingKey
 from tests.vectors import read
 
@@ -50,11 +59,11 @@ def test_one_error_of_another_kind_decides() -> None:
     raised = launch_error([error(SOLD_OUT, message="a"), error("RequestLimitExceeded", message="b")])
     assert isinstance(raised, CreateFailed)
     assert raised.reason == "RequestLimitExceeded"
-    assert str(raised) == "Request limit exceeded: InsufficientInstanceCapacity: a; RequestLimitExceeded: b"
+    assert str(raised) == "InsufficientInstanceCapacity: a; RequestLimitExceeded: b"
 
 
 def test_equal_errors_are_told_once_and_none_are_told_too() -> None:
-    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "Instance launch failed: X: a"
+    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "X: a"
     assert "gave no reason" in str(launch_error([]))
 
 
@@ -74,7 +83,7 @@ def test_fleets_that_gave_nothing_fail_as_recorded(shared: Path) -> None:
         else:
             assert isinstance(raised, CreateFailed), line["name"]
             assert raised.reason == expected["reason"], line["name"]
-            assert str(raised).startswith(f"{expected['conditionMessage']}: "), line["name"]
+            assert launch_reason("", str(raised)).message == expected["conditionMessage"], line["name"]
     assert count
 
 
@@ -123,4 +132,21 @@ def test_what_a_group_found_is_marked_for_the_group_and_its_partition() -> None:
     assert set(full.offerings) == {
         OfferingKey("spot", "m5.large", A, "pg-1"),
         OfferingKey("spot", "c5.large", A, "pg-1"),
+    }
+
+
+@pytest.mark.aws("AWS-191")
+def test_every_error_is_counted_by_zone_and_reason_even_if_they_are_not_told() -> None:
+    zones = {A: "usw2-az2"}
+    assert failure_labels(error(SOLD_OUT), "spot", zones) == {
+        "zone": A,
+        "zone_id": "usw2-az2",
+        "capacity_type": "spot",
+        "reason": SOLD_OUT,
+    }
+    assert failure_labels(FleetError(code=""), "on-demand", zones) == {
+        "zone": "unknown",
+        "zone_id": "unknown",
+        "capacity_type": "on-demand",
+        "reason": "unknown",
     }
