@@ -36,7 +36,7 @@ from karpy_aws.subnets import SubnetAddresses, addresses_wanted
 from karpy_aws.tags import launch_tags
 from karpy_aws.templatecache import LaunchTemplateCache
 from karpy_aws.templatedata import TemplateSettings
-from karpy_aws.templategroups import KubeletOf
+from karpy_aws.templategroups import EFA, KubeletOf
 from karpy_aws.unavailable import UnavailableOfferings
 
 __all__ = ["LaunchNotes", "Launcher", "Machinery"]
@@ -140,7 +140,8 @@ class Launcher:
                 machine = self._launch(order)
             except _TemplatesGone:
                 machine = self._launch_again(order)
-        return instance_of(machine, types, claim_annotations(node_class, cluster.ca_bundle))
+        has_efa = EFA in claim.requests or bool(node_class.network_interfaces)
+        return instance_of(machine, types, claim_annotations(node_class, cluster.ca_bundle), has_efa=has_efa)
 
     def _order(
         self,
