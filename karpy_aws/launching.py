@@ -215,7 +215,9 @@ class Launcher:
                 made = launch_templates(order.choice.types, order.settings, order.kubelet_of)
                 stack.enter_context(self._with.templates.using(made))
             except AWSError as error:
-                raise _refused(_TEMPLATES, error) from error
+                refused = _refused(_TEMPLATES, error)
+                is_gone = error.has(ErrorClass.LAUNCH_TEMPLATE_NOT_FOUND)
+                raise (_TemplatesGone(refused) if is_gone else refused) from error
             except (CreateFailed, InvalidObject) as error:
                 raise CreateFailed(f"{_TEMPLATES}: Instance launch failed: {error}") from error
             self._notes.made(order.node_class, made)

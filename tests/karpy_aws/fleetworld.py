@@ -134,7 +134,9 @@ def fleet(request: Mapping[str, Any]) -> Any:
         [key.rpartition("@")[2], sorted(overrides, key=lambda each: (each["InstanceType"], each["AvailabilityZone"]))]
         for key, overrides in by_name.items()
     ]
-    return without_empty({**request, "LaunchTemplateConfigs": sorted(templates, key=lambda each: json.dumps(each, sort_keys=True))})
+    return without_empty(
+        {**request, "LaunchTemplateConfigs": sorted(templates, key=lambda each: json.dumps(each, sort_keys=True))}
+    )
 
 
 def without_claim(request: Mapping[str, Any], claim: NodeClaim) -> dict[str, Any]:
