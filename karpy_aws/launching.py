@@ -247,7 +247,8 @@ class Launcher:
                 names = [each["LaunchTemplateSpecification"]["LaunchTemplateName"] for each in configs]
                 self._with.templates.forget(names)
                 raise _TemplatesGone(_refused(_TEMPLATES_GONE, error)) from error
-            if not error.status or error.status >= _SERVER_ERRORS:
+            may_have_launched = not error.status or error.status >= _SERVER_ERRORS
+            if may_have_launched and not error.has(ErrorClass.THROTTLED):
                 self._with.instances.doubt()
             raise _refused(_FLEET, error) from error
 
