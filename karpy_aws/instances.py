@@ -101,9 +101,10 @@ class Instances:
             if not self._is_listed:
                 self.list()
         with self._lock:
-            known = next((machine for machine in self._known.values() if machine.claim == claim), None)
-        if known is None:
-            return None
+            candidates = [machine for machine in self._known.values() if machine.claim == claim]
+        return next((machine for known in candidates if (machine := self._still_there(known)) is not None), None)
+
+    def _still_there(self, known: Machine) -> Machine | None:
         try:
             machine = self.get(known.provider_id, fresh=True)
         except NodeClaimNotFound:

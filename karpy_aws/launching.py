@@ -36,7 +36,7 @@ from karpy_aws.subnets import SubnetAddresses, addresses_wanted
 from karpy_aws.tags import launch_tags
 from karpy_aws.templatecache import LaunchTemplateCache
 from karpy_aws.templatedata import TemplateSettings
-from karpy_aws.templategroups import KubeletOf
+from karpy_aws.templategroups import EFA, KubeletOf
 from karpy_aws.unavailable import UnavailableOfferings
 
 __all__ = ["LaunchNotes", "Launcher", "Machinery"]
@@ -140,7 +140,8 @@ class Launcher:
                 machine = self._launch(order)
             except _TemplatesGone:
                 machine = self._launch_again(order)
-        return instance_of(machine, types, claim_annotations(node_class, cluster.ca_bundle))
+        has_efa = EFA in claim.requests or bool(node_class.network_interfaces)
+        return instance_of(machine, types, claim_annotations(node_class, cluster.ca_bundle), has_efa=has_efa)
 
     def _order(
         self,
@@ -214,7 +215,9 @@ class Launcher:
                 made = launch_templates(order.choice.types, order.settings, order.kubelet_of)
                 stack.enter_context(self._with.templates.using(made))
             except AWSError as error:
-                raise _refused(_TEMPLATES, error) from error
+                refused = _refused(_TEMPLATES, error)
+                is_gone = error.has(ErrorClass.LAUNCH_TEMPLATE_NOT_FOUND)
+                raise (_TemplatesGone(refused) if is_gone else refused) from error
             except (CreateFailed, InvalidObject) as error:
                 raise CreateFailed(f"{_TEMPLATES}: Instance launch failed: {error}") from error
             self._notes.made(order.node_class, made)
@@ -244,7 +247,8 @@ class Launcher:
                 names = [each["LaunchTemplateSpecification"]["LaunchTemplateName"] for each in configs]
                 self._with.templates.forget(names)
                 raise _TemplatesGone(_refused(_TEMPLATES_GONE, error)) from error
-            if not error.status or error.status >= _SERVER_ERRORS:
+            may_have_launched = not error.status or error.status >= _SERVER_ERRORS
+            if may_have_launched and not error.has(ErrorClass.THROTTLED):
                 self._with.instances.doubt()
             raise _refused(_FLEET, error) from error
 
