@@ -16,11 +16,11 @@ from karpy_aws.families import FAMILIES
 from karpy_aws.kubeletcheck import KubeletFinding, check_kubelet
 from karpy_aws.kubeletconfigs import kubelet_configs
 from karpy_aws.kubeletnumbers import type_facts
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.sales import Sales
 from karpy_aws.settings import AWSSettings
-from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.templategroups import KubeletOf
 
 __all__ = ["ClassTypes"]

@@ -19,10 +19,10 @@ from karpy_aws.descriptions import (
     read_zones,
 )
 from karpy_aws.measuredmemory import MeasuredMemory
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.offerings import Conditions
 from karpy_aws.pricing import PriceBook, has_price_list, on_demand_requests, read_on_demand, read_spot, spot_request
 from karpy_aws.reservations import ReservationCounts
-from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.turns import Turn
 from karpy_aws.unavailable import UnavailableOfferings
 from karpy_aws.zonalshift import ZonalShifts, managed_resource_request, read_zonal_shifts
