@@ -120,6 +120,11 @@ class Instances:
         with self._lock:
             return self._known.get(id_)
 
+    def all_known(self) -> tuple[Machine, ...]:
+        """The machines as they were when EC2 was last asked."""
+        with self._lock:
+            return tuple(self._known.values())
+
     def list(self) -> tuple[Machine, ...]:
         """All machines, by id. Those that are new, or in a shifted zone, are still there when the answer misses them.
 

@@ -25,7 +25,7 @@ from karpy_aws import defaults
 from karpy_aws.api import APIs
 from karpy_aws.batching import WINDOWS, BatchedEC2, Window
 from karpy_aws.classtypes import ClassTypes
-from karpy_aws.clusterfacts import Cluster, Seen
+from karpy_aws.clusterfacts import Cluster, Seen, version_problem
 from karpy_aws.discovery import Discovery
 from karpy_aws.drift import drift_reason
 from karpy_aws.errors import AWSError
@@ -42,6 +42,7 @@ from karpy_aws.objects.hashing import hash_annotations
 from karpy_aws.pricing import PriceBook
 from karpy_aws.profiles import Profiles
 from karpy_aws.registration import MemoryHook, PartitionHook, TaggingHook
+from karpy_aws.reservations import EXPIRING
 from karpy_aws.resolving import Resolver
 from karpy_aws.sales import Sales
 from karpy_aws.settings import AWSSettings
@@ -93,6 +94,7 @@ class AWSProvider:
         clock, cluster_name = clock or SystemClock(), settings.cluster_name
         self._clock = clock
         self._log = log or structlog.get_logger().bind(provider=self.name)
+        self._keeps_out_of_zones = settings.enable_zonal_shift
         self._cluster = Cluster(apis.eks, settings, seen, clock=clock)
         self._sales = Sales(
             apis,
@@ -170,7 +172,8 @@ class AWSProvider:
             self._sales.unavailable,
             self._sales.reservations,
             clock,
-            self._tell_failed_check,
+            expiring=self._expiring_blocks,
+            failed=self._tell_failed_check,
         )
         self.registration_hooks: Sequence[RegistrationHook] = (
             PartitionHook(self._instances, discovery.has_partitions),
@@ -179,13 +182,18 @@ class AWSProvider:
         )
 
     def check_cluster(self) -> None:
-        """Whether all is known that machines need to join.
+        """Whether all is known that machines need to join, and zones can be kept out of where that is asked for.
 
         Raises:
-            AWSError: EKS does not tell of the cluster.
-            InvalidObject: what it tells cannot be read.
+            AWSError: EKS does not tell of the cluster, or zonal shift does not know it.
+            InvalidObject: what is told cannot be read.
         """
-        self._cluster.facts()
+        facts = self._cluster.facts()
+        problem = version_problem(facts.version) if facts.version else ""
+        if problem:
+            self._log.warning(problem)
+        if self._keeps_out_of_zones:
+            self._sales.refresh_shifts(facts)
 
     # What can be bought
 
@@ -263,6 +271,10 @@ class AWSProvider:
 
     def acknowledge(self, notice: Notice) -> None:
         self._notices.acknowledge(notice)
+
+    def _expiring_blocks(self) -> frozenset[str]:
+        reservations = (each for status in self._resolver.statuses for each in status.capacity_reservations)
+        return frozenset(each.id for each in reservations if each.state == EXPIRING)
 
     # Telling
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from karpy.cloud.provider import ProviderContext
-from karpy.errors import InvalidObject, PluginError, ProviderError
+from karpy.errors import InvalidObject, PluginError, ProviderError, shown
 from karpy.settings import Settings
 from karpy_aws.api import Connection, connect
 from karpy_aws.clusterfacts import check_access
@@ -17,6 +17,8 @@ from karpy_aws.settings import AWSSettings, read_config_map, read_options
 __all__ = ["settings_of", "start"]
 
 _CONFIG_MAP_PREFIX: Final = "aws."
+_STRICT: Final = "Strict"
+_BEST_EFFORT: Final = "BestEffort"
 _REGION: Final = "AWS_REGION"
 _ENDPOINT: Final = "AWS_ENDPOINT_URL"
 
@@ -31,7 +33,13 @@ def start(context: ProviderContext) -> AWSProvider:
         settings, core = settings_of(context, os.environ)
         apis = connect(Connection(region=_region(context, os.environ), endpoint_urls=_endpoints(context)))
         check_access(apis.ec2)
-        provider = AWSProvider(apis, settings, clock=context.clock, reserved_capacity=core.reserved_capacity)
+        provider = AWSProvider(
+            apis,
+            settings,
+            clock=context.clock,
+            reserved_capacity=core.reserved_capacity,
+            strict_min_values=core.strict_min_values,
+        )
         provider.check_cluster()
     except (InvalidObject, ProviderError) as error:
         raise PluginError(f"cloud provider 'aws': {error}") from error
@@ -50,7 +58,14 @@ def settings_of(context: ProviderContext, environment: Mapping[str, str]) -> tup
         return read_config_map({**named, **given})
     named = {"CLUSTER_NAME": context.cluster_name} if context.cluster_name else {}
     told = {**environment, **named, **given}
-    return read_options(told), Settings().with_feature_gates(told.get("FEATURE_GATES", ""))
+    core = Settings(strict_min_values=_min_values_policy(told.get("MIN_VALUES_POLICY", _STRICT)) == _STRICT)
+    return read_options(told), core.with_feature_gates(told.get("FEATURE_GATES", ""))
+
+
+def _min_values_policy(text: str) -> str:
+    if text not in (_STRICT, _BEST_EFFORT):
+        raise InvalidObject(f"found {shown(text)}", path="MIN_VALUES_POLICY", accepted=f"{_STRICT} or {_BEST_EFFORT}")
+    return text
 
 
 def _text(value: Any) -> str:

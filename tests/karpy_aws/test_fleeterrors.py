@@ -63,7 +63,7 @@ def test_one_error_of_another_kind_decides() -> None:
 
 
 def test_equal_errors_are_told_once_and_none_are_told_too() -> None:
-    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "X: a"
+    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "Instance launch failed: X: a"
     assert "gave no reason" in str(launch_error([]))
 
 

@@ -415,3 +415,79 @@ def test_settings_that_cannot_be_read_are_all_told(nowhere: pytest.MonkeyPatch) 
     settings = {"RESERVED_ENIS": "-1", "ISOLATED_VPC": "perhaps"}
     with pytest.raises(PluginError, match=r"(?s)RESERVED_ENIS.*ISOLATED_VPC|ISOLATED_VPC.*RESERVED_ENIS"):
         karpy_aws.create_provider(ProviderContext(cluster_name="mine", settings=settings))
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Setup:
+    """An account that is reached wherever a provider starts."""
+    setup = Setup.of()
+    monkeypatch.setattr("karpy_aws.starting.connect", lambda _connection: setup.fake.apis)
+    return setup
+
+
+def test_a_provider_starts_where_ec2_and_the_cluster_can_be_asked(account: Setup) -> None:
+    provider = karpy_aws.create_provider(ProviderContext(cluster_name="mine", clock=account.clock))
+    assert [call.name for call in account.fake.calls] == ["ec2:DescribeInstanceTypes", "eks:DescribeCluster"]
+    assert len(provider.instance_types(POOL, account.resolved())) == 3
+
+
+@pytest.mark.aws("AWS-239")
+@pytest.mark.parametrize("action", ["ec2:DescribeInstanceTypes", "eks:DescribeCluster"])
+def test_one_that_may_not_ask_does_not_start_and_says_what_its_role_needs(account: Setup, action: str) -> None:
+    account.world.denied.add(action)
+    with pytest.raises(PluginError, match=f"the controller's role needs {action}"):
+        karpy_aws.create_provider(ProviderContext(cluster_name="mine"))
+
+
+def test_a_cluster_that_is_not_there_is_told_by_its_name(account: Setup) -> None:
+    with pytest.raises(PluginError, match=r"eks:DescribeCluster of theirs: .*No cluster found for name: theirs"):
+        karpy_aws.create_provider(ProviderContext(cluster_name="theirs"))
+
+
+@pytest.mark.aws("AWS-236")
+def test_zonal_shift_must_know_the_cluster_from_the_start(account: Setup) -> None:
+    context = ProviderContext(cluster_name="mine", settings={"ENABLE_ZONAL_SHIFT": True})
+    with pytest.raises(PluginError, match="arc-zonal-shift:GetManagedResource"):
+        karpy_aws.create_provider(context)
+
+
+@pytest.mark.aws("AWS-243")
+def test_settings_may_be_those_of_the_config_map_of_025(account: Setup) -> None:
+    settings = {"aws.clusterName": "mine", "aws.defaultInstanceProfile": "nodes"}
+    provider = karpy_aws.create_provider(ProviderContext(settings=settings, clock=account.clock))
+    assert provider.name == "aws"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("FEATURE_GATES", "ReservedCapacity=perhaps"), ("MIN_VALUES_POLICY", "Loose")]
+)
+def test_settings_of_the_core_that_it_goes_by_are_checked_too(account: Setup, name: str, value: str) -> None:
+    with pytest.raises(PluginError, match=r"found '(perhaps|Loose)' \(accepted: "):
+        karpy_aws.create_provider(ProviderContext(cluster_name="mine", settings={name: value}))
+
+
+# Capacity blocks
+
+
+@pytest.mark.aws("AWS-234")
+def test_machines_leave_a_capacity_block_before_ec2_ends_them() -> None:
+    setup = Setup.of()
+    block = {"InstanceType": "m5.large", "AvailabilityZone": "us-west-2a", "State": "active", "OwnerId": "1"}
+    block |= {"AvailableInstanceCount": 1, "TotalInstanceCount": 1, "EndDate": "2026-01-05T10:00:00Z"}
+    setup.world.load(
+        reservations=[
+            {**block, "CapacityReservationId": "cr-1", "ReservationType": "capacity-block"},
+            {**block, "CapacityReservationId": "cr-2", "InstanceType": "m5.xlarge"},
+        ]
+    )
+    raw = setup.resolved(capacityReservationSelectorTerms=[{"id": "cr-1"}, {"id": "cr-2"}])
+    wanted = Requirement.in_(CAPACITY_TYPE, "reserved")
+    instance = setup.launch(raw, "claim-1", wanted, types="m5.large")
+    setup.launch(raw, "claim-2", wanted, types="m5.xlarge")
+    assert setup.provider.messages() == []
+    setup.clock.advance(25 * 60)
+    setup.provider.resolve(raw)
+    (notice,) = setup.provider.messages()
+    assert (notice.kind, notice.provider_id) == (NoticeKind.RESERVATION_INTERRUPTION, instance.provider_id)
+    setup.provider.acknowledge(notice)
+    assert setup.provider.messages() == []
