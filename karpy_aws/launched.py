@@ -13,12 +13,13 @@ from karpy.cloud.provider import Instance
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.resources import Resources
 from karpy_aws import labels
+from karpy_aws.capacity import EFA
 from karpy_aws.choice import Choice
 from karpy_aws.fleet import Pool
 from karpy_aws.machines import Machine
 from karpy_aws.objects.hashing import hash_annotations
 from karpy_aws.objects.nodeclass import NodeClass
-from karpy_aws.templategroups import EFA, Reservation
+from karpy_aws.templategroups import Reservation
 
 __all__ = ["INSTANCE_PROFILE_ANNOTATION", "claim_annotations", "instance_of", "new_machine"]
 

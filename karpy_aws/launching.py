@@ -20,6 +20,7 @@ from karpy.objects.meta import find_condition
 from karpy.objects.nodeclaim import NodeClaim
 from karpy_aws.api import EC2API
 from karpy_aws.bootstrap import NodeBootstrap, node_labels, node_taints
+from karpy_aws.capacity import EFA
 from karpy_aws.choice import Choice, choose, flexibility_warning
 from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.errors import AWSError, ErrorClass
@@ -36,7 +37,7 @@ from karpy_aws.subnets import SubnetAddresses, addresses_wanted
 from karpy_aws.tags import launch_tags
 from karpy_aws.templatecache import LaunchTemplateCache
 from karpy_aws.templatedata import TemplateSettings
-from karpy_aws.templategroups import EFA, KubeletOf
+from karpy_aws.templategroups import KubeletOf
 from karpy_aws.unavailable import UnavailableOfferings
 
 __all__ = ["LaunchNotes", "Launcher", "Machinery"]
