@@ -6,7 +6,8 @@ It has no threads of its own: what must be asked again now and then is asked by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import structlog
@@ -15,7 +16,7 @@ from karpy.clock import Clock, SystemClock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.notices import Notice
 from karpy.cloud.provider import Instance, NodeClassStatus, RawNodeClass, RegistrationHook, RepairPolicy
-from karpy.errors import InvalidObject, NodeClaimNotFound, NodeClassNotReady
+from karpy.errors import InvalidObject, NodeClaimNotFound, NodeClassNotReady, ProviderError
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
@@ -199,7 +200,8 @@ class AWSProvider:
 
     def instance_types(self, pool: NodePool, node_class: RawNodeClass) -> InstanceTypes:
         del pool
-        return self._types.types(self._resolver.get(node_class))
+        with _unreadable(NodeClassNotReady):
+            return self._types.types(self._resolver.get(node_class))
 
     def default_requirements(self, pool: NodePool) -> Requirements:
         return defaults.default_requirements(pool)
@@ -208,19 +210,17 @@ class AWSProvider:
 
     def create(self, claim: NodeClaim, node_class: RawNodeClass, choices: Sequence[InstanceType]) -> Instance:
         self._upkeep.ensure_sales()
-        try:
-            found = self._resolver.get(node_class)
-        except InvalidObject as error:
-            raise NodeClassNotReady(str(error)) from error
-        cluster = self._cluster.facts()
-        kubelet_of = self._types.kubelet_of(found, cluster)
+        with _unreadable(NodeClassNotReady):
+            found, cluster = self._resolver.get(node_class), self._cluster.facts()
+            kubelet_of = self._types.kubelet_of(found, cluster)
         return self._launcher.create(claim, found, choices, cluster=cluster, kubelet_of=kubelet_of)
 
     def delete(self, provider_id: str) -> None:
         self._upkeep.at_any_call()
         known = self._instances.known(provider_id.rpartition("/")[2])
         try:
-            self._instances.delete(provider_id)
+            with _unreadable(NodeClaimNotFound):
+                self._instances.delete(provider_id)
         except NodeClaimNotFound:
             if known is not None and known.reservation_id:
                 self._sales.reservations.ended(known.reservation_id, self._clock.now())
@@ -228,7 +228,8 @@ class AWSProvider:
 
     def get(self, provider_id: str) -> Instance:
         self._upkeep.at_any_call()
-        return self._instances.get(provider_id, fresh=True).instance()
+        with _unreadable(NodeClaimNotFound):
+            return self._instances.get(provider_id, fresh=True).instance()
 
     def list(self) -> Sequence[Instance]:
         self._upkeep.at_any_call()
@@ -239,20 +240,22 @@ class AWSProvider:
     # Node classes
 
     def resolve(self, node_class: RawNodeClass) -> NodeClassStatus:
-        return self._resolver.resolve(node_class)
+        with _unreadable(ProviderError):
+            return self._resolver.resolve(node_class)
 
     def drift_reason(self, claim: NodeClaim, pool: NodePool, node_class: RawNodeClass) -> str | None:
         del pool
-        found = self._resolver.get(node_class)
-        group = found.status.placement_group
-        return drift_reason(
-            claim,
-            found,
-            self._types.types(found).derived(_by_name),
-            self._instances.get,
-            hashes=self._hashes(found),
-            group=group.id if group else "",
-        )
+        with _unreadable(ProviderError):
+            found = self._resolver.get(node_class)
+            group = found.status.placement_group
+            return drift_reason(
+                claim,
+                found,
+                self._types.types(found).derived(_by_name),
+                self._instances.get,
+                hashes=self._hashes(found),
+                group=group.id if group else "",
+            )
 
     def _hashes(self, node_class: NodeClass) -> Mapping[str, str]:
         """What claims are marked with now; generations before EC2NodeClass were not compared by hash."""
@@ -296,6 +299,15 @@ class AWSProvider:
 
     def _tell_failed_check(self, error: AWSError) -> None:
         self._log.warning("checking the status of instances failed", error=str(error))
+
+
+@contextmanager
+def _unreadable(kind: type[ProviderError]) -> Iterator[None]:
+    """What the core gives may be unreadable here. It then counts as ``kind``: the core expects nothing else of a cloud."""
+    try:
+        yield
+    except InvalidObject as error:
+        raise kind(str(error)) from error
 
 
 def _by_name(types: InstanceTypes) -> dict[str, InstanceType]:

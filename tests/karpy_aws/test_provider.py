@@ -195,6 +195,20 @@ def test_errors_of_launches_are_those_of_the_tree() -> None:
         setup.provider.create(claim(), node_class(role=None), choices)
 
 
+def test_the_core_hears_of_what_cannot_be_read_as_it_hears_of_everything_else() -> None:
+    setup = Setup.of()
+    raw = setup.resolved()
+    mine = launched(claim(), setup.launch(raw))
+    unreadable = node_class(role=None)
+    with pytest.raises(NodeClassNotReady, match="neither role nor instanceProfile"):
+        setup.provider.instance_types(POOL, unreadable)
+    with pytest.raises(ProviderError, match="neither role nor instanceProfile"):
+        setup.provider.drift_reason(mine, POOL, unreadable)
+    for ask in (setup.provider.get, setup.provider.delete):
+        with pytest.raises(NodeClaimNotFound, match="found 'gce:///a'"):
+            ask("gce:///a")
+
+
 # Drift
 
 
@@ -333,6 +347,7 @@ def test_checks_that_may_not_be_read_are_not_asked_for_again() -> None:
 # What is cleared away
 
 
+@pytest.mark.aws("AWS-072")
 def test_templates_and_profiles_that_nobody_needs_go() -> None:
     setup = Setup.of()
     raw = setup.resolved()
