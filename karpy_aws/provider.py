@@ -211,7 +211,7 @@ class AWSProvider:
     def create(self, claim: NodeClaim, node_class: RawNodeClass, choices: Sequence[InstanceType]) -> Instance:
         self._upkeep.ensure_sales()
         with _unreadable(NodeClassNotReady):
-            found, cluster = self._resolver.get(node_class), self._cluster.facts()
+            found, cluster = self._resolver.get_to_launch(node_class), self._cluster.facts()
             kubelet_of = self._types.kubelet_of(found, cluster)
         return self._launcher.create(claim, found, choices, cluster=cluster, kubelet_of=kubelet_of)
 
