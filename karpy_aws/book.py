@@ -16,9 +16,9 @@ from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.errors import NodeClassNotReady
 from karpy_aws.descriptions import TypeDescription
 from karpy_aws.instancetypes import build_instance_type
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.offerings import Availability, Conditions, OfferingTable
 from karpy_aws.pricing import PriceBook, Prices
-from karpy_aws.setup import NodeSetup
 from karpy_aws.typelabels import RequirementPool
 
 __all__ = ["InstanceTypeBook", "Market", "Region"]

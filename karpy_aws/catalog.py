@@ -19,9 +19,9 @@ from karpy.cloud.spotprice import SyntheticSpot
 from karpy_aws.descriptions import TypeDescription
 from karpy_aws.families import FAMILIES
 from karpy_aws.instancetypes import build_instance_type
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.status import Subnet
 from karpy_aws.offerings import OfferingTable
-from karpy_aws.setup import NodeSetup
 from karpy_aws.typelabels import RequirementPool
 
 __all__ = ["Catalog", "build_instance_types", "load_catalog"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from karpy_aws.descriptions import Network, TypeDescription
-from karpy_aws.setup import NodeSetup
+from karpy_aws.nodesetup import NodeSetup
 
 __all__ = ["incompatibility"]
 

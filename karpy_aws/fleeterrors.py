@@ -7,7 +7,7 @@ about that pool, whether another pool had a machine or not.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -16,7 +16,7 @@ from karpy.errors import CreateFailed, InsufficientCapacity, ProviderError
 from karpy_aws.errors import ErrorClass, classify, launch_reason
 from karpy_aws.unavailable import OfferingKey
 
-__all__ = ["FleetError", "Launched", "Lessons", "launch_error", "lessons", "read_fleet_errors"]
+__all__ = ["FleetError", "Launched", "Lessons", "failure_labels", "launch_error", "lessons", "read_fleet_errors"]
 
 
 @attrs.frozen(kw_only=True)
@@ -136,4 +136,15 @@ def launch_error(errors: Sequence[FleetError]) -> ProviderError:
     return CreateFailed(f"{reason.message}: {told}", reason.reason)
 
 
-_OF_CAPACITY = frozenset({ErrorClass.UNFULFILLABLE, ErrorClass.NO_SERVICE_LINKED_ROLE})
+_OF_CAPACITY: Final = frozenset({ErrorClass.UNFULFILLABLE, ErrorClass.NO_SERVICE_LINKED_ROLE})
+_UNKNOWN: Final = "unknown"
+
+
+def failure_labels(error: FleetError, capacity_type: str, zone_ids: Mapping[str, str]) -> dict[str, str]:
+    """The labels under which Karpenter's metric of failed launches counts an error; ``zone_ids`` are by zone."""
+    return {
+        "zone": error.zone or _UNKNOWN,
+        "zone_id": zone_ids.get(error.zone, _UNKNOWN),
+        "capacity_type": capacity_type,
+        "reason": error.code or _UNKNOWN,
+    }

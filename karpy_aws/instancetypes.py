@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from karpy.cloud.instancetype import InstanceType, Offering
 from karpy_aws.capacity import capacity, eni_limited_pods, local_storage_bytes, memory_bytes, pod_limit, usual_pods
 from karpy_aws.descriptions import TypeDescription
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.overhead import node_overhead
-from karpy_aws.setup import NodeSetup
 from karpy_aws.typelabels import RequirementPool, type_requirements
 
 __all__ = ["build_instance_type"]

@@ -52,7 +52,7 @@ def read_body(body: str | None) -> Event:
         return _NOTHING
     try:
         event = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:  # a queue that others write to may hold anything
         raise InvalidObject(f"the message's body is no JSON: {error}") from None
     if event is None:
         return _NOTHING

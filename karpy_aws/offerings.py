@@ -17,10 +17,10 @@ from karpy.requirements import Requirement, Requirements
 from karpy_aws import labels
 from karpy_aws.compatibility import incompatibility
 from karpy_aws.descriptions import TypeDescription
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.status import CapacityReservation
 from karpy_aws.pricing import Prices
 from karpy_aws.reservations import ACTIVE
-from karpy_aws.setup import NodeSetup
 from karpy_aws.typelabels import capacity_types, partitions, reservations_of
 from karpy_aws.unavailable import OfferingKey, Shortages
 

@@ -315,7 +315,7 @@ def _gates(text: str) -> Mapping[str, bool]:
 def _tags(text: str) -> dict[str, str]:
     try:
         found: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise InvalidObject(f"found {shown(text)}", accepted='a JSON object of texts, such as {"team": "a"}')

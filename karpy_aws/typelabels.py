@@ -11,8 +11,8 @@ from karpy.requirements import Requirement, Requirements
 from karpy_aws import labels
 from karpy_aws.descriptions import TypeDescription
 from karpy_aws.families import ImageFamily
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.status import CapacityReservation, PlacementGroup
-from karpy_aws.setup import NodeSetup
 
 __all__ = ["RequirementPool", "capacity_types", "partitions", "type_requirements"]
 

@@ -120,6 +120,20 @@ class Overhead:
     """All of it together."""
 
 
+@functools.lru_cache(maxsize=8_192)
+def _allocatable(capacity: Resources, overhead: Overhead) -> Resources:
+    """Capacity less overhead, and memory less what is set aside as huge pages; never below zero.
+
+    A type is copied with other offerings far more often than its machine changes.
+    """
+    kept = overhead.total.amounts
+    room = {name: amount - kept.get(name, 0) for name, amount in capacity.amounts.items()}
+    huge = sum([amount for name, amount in room.items() if name.startswith("hugepages-")])
+    if huge and MEMORY in room:
+        room[MEMORY] -= huge
+    return Resources({name: max(0, amount) for name, amount in room.items()})
+
+
 @attrs.frozen
 class InstanceType:
     """A machine model. ``requirements`` define every well-known key: absent where the key does not apply to it."""
@@ -141,20 +155,6 @@ class InstanceType:
     def max_pods(self) -> int:
         """How many pods the machine takes."""
         return self.capacity.get(PODS, 0)
-
-
-@functools.lru_cache(maxsize=8_192)
-def _allocatable(capacity: Resources, overhead: Overhead) -> Resources:
-    """Capacity less overhead, and memory less what is set aside as huge pages; never below zero.
-
-    A type is copied with other offerings far more often than its machine changes.
-    """
-    kept = overhead.total.amounts
-    room = {name: amount - kept.get(name, 0) for name, amount in capacity.amounts.items()}
-    huge = sum([amount for name, amount in room.items() if name.startswith("hugepages-")])
-    if huge and MEMORY in room:
-        room[MEMORY] -= huge
-    return Resources({name: max(0, amount) for name, amount in room.items()})
 
 
 def as_bought(instance_type: InstanceType, offering: Offering) -> InstanceType:

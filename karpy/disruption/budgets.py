@@ -13,7 +13,7 @@ from karpy.objects.budget import Budget, Window
 from karpy.objects.nodepool import NodePool
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["Allowance", "Opening", "allowance", "allowances", "allowed_disruptions", "budgets_change_at"]
+__all__ = ["Allowance", "Opening", "allowance", "allowances", "budgets_change_at"]
 
 
 @attrs.frozen
@@ -88,18 +88,14 @@ class Allowance:
         return f'{count} of {self.nodes} nodes of pool "{self.pool}" may go for {reason}: {self.why}'
 
 
-def allowed_disruptions(snapshot: Snapshot, pool: NodePool, reason: Reason | None, now: float) -> int:
-    """How many more nodes of ``pool`` may go at ``now`` for ``reason``; None: for one that budgets do not name."""
-    return allowance(snapshot, pool, reason, now).allowed
-
-
 def allowances(snapshot: Snapshot, now: float) -> tuple[Allowance, ...]:
     """What the budgets of every pool say for every reason."""
     return tuple(allowance(snapshot, pool, reason, now) for pool in snapshot.pools for reason in Reason)
 
 
 def allowance(snapshot: Snapshot, pool: NodePool, reason: Reason | None, now: float) -> Allowance:
-    """What the budgets of ``pool`` say for ``reason`` at ``now``, which may be any time, about the nodes that there are.
+    """What the budgets of ``pool`` say at ``now``, which may be any time, about the nodes that there are. ``reason`` None is one
+    that they do not name.
 
     O(budgets): the state counts the machines of each pool.
     """

@@ -17,7 +17,7 @@ import attrs
 from karpy import labels
 from karpy.clock import format_time
 from karpy.cloud.instancetype import Catalog, Price
-from karpy.disruption.candidates import Candidate, is_consolidatable
+from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method, Reason
 from karpy.disruption.memory import failure_of, predecessors_of
 from karpy.disruption.moves import Moves, bought_as, swaps
@@ -48,6 +48,8 @@ class Churn:
         self._now = now
         self._moves = moves
         self._rules = {pool.name: churn_rules(pool.metadata.annotations or {}, default) for pool in snapshot.pools}
+        self.is_off = all(rules.is_off for rules in self._rules.values())
+        """Whether no pool asks for anything."""
 
     def rules(self, pool: NodePool) -> ChurnRules:
         return self._rules.get(pool.name, _NONE)
@@ -198,7 +200,7 @@ _NONE = ChurnRules()
 def _is_about(method: Method, candidate: Candidate) -> bool:
     if method.reason is Reason.DRIFTED:
         return candidate.has_drifted
-    wanted = candidate.pool.consolidation_policy != WHEN_EMPTY and is_consolidatable(candidate)
+    wanted = candidate.pool.consolidation_policy != WHEN_EMPTY and candidate.unwanted is None
     return wanted and method in _SAVING
 
 

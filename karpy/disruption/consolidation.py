@@ -1,5 +1,4 @@
-"""What the methods that save money share: whom a pool wants to go, and what becomes of the pods of a set of nodes (core
-specification 5.6)."""
+"""What the methods that save money share: what becomes of the pods of a set of nodes (core specification 5.6)."""
 
 from __future__ import annotations
 
@@ -8,54 +7,25 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from karpy import labels
-from karpy.cloud.instancetype import Catalog
 from karpy.disruption.balanced import refusal, scores
-from karpy.disruption.candidates import Candidate, unwanted
+from karpy.disruption.candidates import EMPTY, Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.pricing import cheaper, without_same_types
 from karpy.disruption.scene import Scene
 from karpy.disruption.simulation import Simulation, simulate
-from karpy.disruption.verdicts import NoCheaper, NotWanted, Verdict
-from karpy.objects.nodepool import WHEN_EMPTY
+from karpy.disruption.verdicts import NoCheaper, Verdict
 from karpy.scheduling.plan import Launch
 
-__all__ = ["consolidate", "is_wanted", "may_be_consolidated", "why_not_wanted"]
-
-
-_EMPTY = NotWanted("Node is empty", is_told=False)
-
-
-def may_be_consolidated(candidate: Candidate, catalog: Catalog) -> bool:
-    """Whether its pool wants it to go if its pods have a cheaper place."""
-    return why_not_wanted(candidate, catalog) is None
+__all__ = ["consolidate", "is_wanted"]
 
 
 def is_wanted(scene: Scene, candidate: Candidate, method: Method) -> bool:
-    """The same; if not, that is its verdict. Of one that is empty and may go another method tells."""
-    verdict = why_not_wanted(candidate, scene.catalog)
-    if verdict is not None and verdict != _EMPTY:
+    """Whether its pool wants it to go if its pods have a cheaper place; if not, that is its verdict. Of one that is empty, and may
+    go for that, another method tells."""
+    verdict = candidate.unconsolidatable
+    if verdict is not None and verdict is not EMPTY:
         scene.docket.say(candidate.view.name, verdict, method)
     return verdict is None
-
-
-def why_not_wanted(candidate: Candidate, catalog: Catalog) -> NotWanted | None:
-    pool, view, verdict = candidate.pool, candidate.view, unwanted(candidate)
-    if pool.is_static:
-        return verdict
-    instance_type = view.labels.get(labels.INSTANCE_TYPE, "")
-    if catalog.types[pool.name].by_name(instance_type) is None:
-        return NotWanted(f'Instance Type "{instance_type}" not found')
-    for key in (labels.CAPACITY_TYPE, labels.ZONE):
-        if key not in view.labels:
-            return NotWanted(f'Node does not have label "{key}"')
-    if pool.consolidate_after_s is None:
-        return verdict
-    if candidate.is_empty:
-        return _EMPTY
-    if pool.consolidation_policy == WHEN_EMPTY:
-        return NotWanted(f'NodePool "{pool.name}" has consolidation policy WhenEmpty, but node is not empty')
-    return verdict
 
 
 def consolidate(scene: Scene, gone: Sequence[Candidate], method: Method) -> Command | Verdict:

@@ -5,23 +5,41 @@ from __future__ import annotations
 import math
 
 from karpy import labels
-from karpy.cloud.instancetype import Catalog, Price, current_price
+from karpy.cloud.instancetype import Catalog, InstanceType, Price, current_price
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.pod import Pod
 from karpy.state.snapshot import NodeView
 
-__all__ = ["disruption_cost", "eviction_cost", "lifetime_cost", "lifetime_remaining", "price_of"]
+__all__ = [
+    "current_price_of",
+    "disruption_cost",
+    "eviction_cost",
+    "lifetime_cost",
+    "lifetime_remaining",
+    "price_of",
+    "type_of",
+]
 
 _MOST = 10.0
 
 
 def price_of(view: NodeView, catalog: Catalog) -> Price:
     """What the node costs per hour; 0 when its offering is unknown."""
+    return current_price_of(view, type_of(view, catalog))
+
+
+def type_of(view: NodeView, catalog: Catalog) -> InstanceType | None:
+    """The type of the node as its pool can buy it; None when it cannot."""
     types = catalog.types.get(view.pool)
-    found = types.by_name(view.labels.get(labels.INSTANCE_TYPE, "")) if types is not None else None
-    if found is None:
+    return types.by_name(view.labels.get(labels.INSTANCE_TYPE, "")) if types is not None else None
+
+
+def current_price_of(view: NodeView, instance_type: InstanceType | None) -> Price:
+    """The price of the node if it is of this type; 0 when its offering is unknown."""
+    if instance_type is None:
         return 0.0
-    return current_price(found, view.labels.get(labels.ZONE, ""), view.labels.get(labels.CAPACITY_TYPE, "")) or 0.0
+    own = view.labels
+    return current_price(instance_type, own.get(labels.ZONE, ""), own.get(labels.CAPACITY_TYPE, "")) or 0.0
 
 
 def eviction_cost(pod: Pod) -> float:

@@ -7,10 +7,14 @@ from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.scene import Scene
 from karpy.disruption.simulation import simulate
-from karpy.disruption.verdicts import Chosen
+from karpy.disruption.verdicts import Chosen, Verdict
 from karpy.objects.nodeclaim import DRIFTED
 
 __all__ = ["drifted_nodes", "since"]
+
+_METHOD = Method.DRIFT
+_SHARE = 0.25
+"""Which part of the work of a pass may be done when one more node is looked at. The rest is for those that could save money."""
 
 
 def since(candidate: Candidate) -> float:
@@ -20,22 +24,38 @@ def since(candidate: Candidate) -> float:
 
 
 def drifted_nodes(scene: Scene) -> tuple[Command, ...]:
-    """The first node that drifted and whose pods have a place: those that have no pods first, they disturb nobody."""
-    method = Method.DRIFT
-    found = [each for each in scene.candidates(method) if each.has_drifted and not each.pool.is_static]
-    for candidate in sorted(found, key=lambda each: (bool(each.pods), since(each), each.view.name)):
-        if not scene.is_allowed(candidate, method):
+    """The first node that drifted and whose pods have a place: those that have no pods first, they disturb nobody.
+
+    Where very many have none, those that a pass did not come to are the first of the next.
+    """
+    turns = iter(_in_turn(scene))
+    for candidate in turns:
+        if not scene.is_allowed(candidate, _METHOD):
             continue
-        outcome = simulate(scene, (candidate,))
-        if outcome.blocked is not None:
-            scene.docket.say(candidate.view.name, outcome.blocked, method)
+        if scene.has_done(_SHARE):
+            scene.leave(candidate, _METHOD)
             continue
-        command = outcome.command(method, *outcome.replacements)
-        held = scene.restrains(command)
-        if held is not None:
-            scene.docket.say(candidate.view.name, held, method)
+        found = _judged(scene, candidate)
+        if isinstance(found, Verdict):
+            scene.docket.say(candidate.view.name, found, _METHOD)
             continue
-        scene.spend(candidate, method)
-        scene.docket.say(candidate.view.name, Chosen(command), method)
-        return (command,)
+        scene.spend(candidate, _METHOD)
+        scene.docket.say(candidate.view.name, Chosen(found), _METHOD)
+        for other in turns:
+            if scene.waited(other, _METHOD):
+                scene.leave(other, _METHOD)
+        return (found,)
     return ()
+
+
+def _in_turn(scene: Scene) -> list[Candidate]:
+    found = [each for each in scene.candidates(_METHOD) if each.has_drifted and not each.pool.is_static]
+    return sorted(found, key=lambda each: (-scene.waited(each, _METHOD), bool(each.pods), since(each), each.view.name))
+
+
+def _judged(scene: Scene, candidate: Candidate) -> Command | Verdict:
+    outcome = simulate(scene, (candidate,))
+    if outcome.blocked is not None:
+        return outcome.blocked
+    command = outcome.command(_METHOD, *outcome.replacements)
+    return scene.restrains(command) or command

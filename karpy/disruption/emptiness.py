@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from karpy.disruption.candidates import Candidate, by_savings, is_consolidatable, unwanted
+from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.scene import Scene
 from karpy.disruption.verdicts import Chosen
 
-__all__ = ["empty_among", "empty_nodes", "may_go_empty"]
-
-
-def may_go_empty(candidate: Candidate) -> bool:
-    """Whether its pool wants it to go, since nothing runs on it."""
-    return candidate.is_empty and is_consolidatable(candidate)
+__all__ = ["empty_among", "empty_nodes"]
 
 
 def empty_nodes(scene: Scene) -> tuple[Command, ...]:
@@ -24,14 +19,11 @@ def empty_nodes(scene: Scene) -> tuple[Command, ...]:
 
 def empty_among(scene: Scene, found: Iterable[Candidate]) -> tuple[Command, ...]:
     """The same, of these nodes."""
-    empty = [candidate for candidate in found if candidate.is_empty]
-    for candidate in empty:
-        verdict = unwanted(candidate)
-        if verdict is not None:
-            scene.docket.say(candidate.view.name, verdict, Method.EMPTINESS)
     chosen: list[Candidate] = []
-    for candidate in by_savings(filter(may_go_empty, empty)):
-        if scene.is_allowed(candidate, Method.EMPTINESS):
+    for candidate in found:
+        if candidate.is_empty and candidate.unwanted is not None:
+            scene.docket.say(candidate.view.name, candidate.unwanted, Method.EMPTINESS)
+        elif candidate.is_empty and scene.is_allowed(candidate, Method.EMPTINESS):
             scene.spend(candidate, Method.EMPTINESS)
             chosen.append(candidate)
     if not chosen:

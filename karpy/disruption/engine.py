@@ -9,11 +9,11 @@ import attrs
 from karpy.cloud.instancetype import Catalog
 from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method, Reason
-from karpy.disruption.consolidation import may_be_consolidated
 from karpy.disruption.drift import drifted_nodes
-from karpy.disruption.emptiness import empty_nodes, may_go_empty
+from karpy.disruption.emptiness import empty_nodes
 from karpy.disruption.multinode import multi_node
-from karpy.disruption.scene import Past, Scene
+from karpy.disruption.past import Past
+from karpy.disruption.scene import Scene
 from karpy.disruption.singlenode import leave_for_later, single_node
 from karpy.disruption.staticdrift import drifted_static_nodes
 from karpy.disruption.verdicts import Docket, Verdict
@@ -92,11 +92,11 @@ def look(
     )
 
 
-def eligible(found: Iterable[Candidate], catalog: Catalog) -> Mapping[Reason, int]:
+def eligible(found: Iterable[Candidate]) -> Mapping[Reason, int]:
     """How many of the candidates each reason is about."""
     found = tuple(found)
     return {
-        Reason.EMPTY: sum(map(may_go_empty, found)),
-        Reason.UNDERUTILIZED: sum(may_be_consolidated(candidate, catalog) for candidate in found),
+        Reason.EMPTY: sum(candidate.may_go_empty for candidate in found),
+        Reason.UNDERUTILIZED: sum(candidate.may_be_consolidated for candidate in found),
         Reason.DRIFTED: sum(candidate.has_drifted for candidate in found),
     }

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from karpy import labels
 from karpy.cloud.instancetype import Price
 from karpy.disruption.budgets import Allowance
-from karpy.disruption.candidates import Candidate, by_savings
+from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.consolidation import consolidate, is_wanted
 from karpy.disruption.scene import Scene
-from karpy.disruption.verdicts import BudgetSpent, Chosen, NoCheaper, Verdict
+from karpy.disruption.verdicts import Chosen, NoCheaper, Verdict
 from karpy.state.nodeview import NodeView
 
 __all__ = ["multi_node"]
@@ -51,7 +51,7 @@ def _within_budgets(scene: Scene) -> list[Candidate]:
     left: dict[str, Allowance] = {}
     found = []
     wanted = (each for each in scene.candidates(_METHOD) if is_wanted(scene, each, _METHOD))
-    for candidate in by_savings(wanted):
+    for candidate in wanted:
         pool = candidate.pool
         if pool.name not in left:
             left[pool.name] = scene.allowance(pool, _METHOD.reason)
@@ -59,7 +59,7 @@ def _within_budgets(scene: Scene) -> list[Candidate]:
             left[pool.name] = left[pool.name].less(1)
             found.append(candidate)
         else:
-            scene.docket.say(candidate.view.name, BudgetSpent(str(left[pool.name])), _METHOD)
+            scene.keep_for_budget(candidate, left[pool.name], _METHOD)
     return found
 
 

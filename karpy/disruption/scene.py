@@ -10,12 +10,12 @@ import attrs
 from karpy.cloud.instancetype import Catalog
 from karpy.disruption.basis import Answers, Basis
 from karpy.disruption.budgets import Allowance, allowance
-from karpy.disruption.candidates import Candidate, candidates
+from karpy.disruption.candidates import Candidate, by_savings, candidates
 from karpy.disruption.churn import Churn
 from karpy.disruption.command import Command, Method, Reason
 from karpy.disruption.cost import disruption_cost
 from karpy.disruption.driftmodes import DriftState, drift_state
-from karpy.disruption.moves import Moves
+from karpy.disruption.past import Past
 from karpy.disruption.score import Totals
 from karpy.disruption.screen import Screen
 from karpy.disruption.verdicts import BudgetSpent, Docket, NotJudgedYet, Verdict
@@ -24,30 +24,7 @@ from karpy.settings import Settings
 from karpy.state.nodeview import NodeView
 from karpy.state.snapshot import Snapshot
 
-__all__ = ["Past", "Scene"]
-
-
-@attrs.frozen(kw_only=True)
-class Past:
-    """What earlier passes leave to the next: a value that the controller keeps, and may lose without harm.
-
-    ``busy`` are the claims that commands are about already; ``moves`` are the pods that were moved lately. ``answers`` need not be
-    found again as long as nothing changes. ``waiting`` are the claims that were to be looked at alone and were not, with the number
-    of passes since they were.
-    """
-
-    busy: frozenset[str] = frozenset()
-    moves: Moves = Moves()
-    answers: Answers = Answers()
-    waiting: Mapping[str, int] = attrs.field(factory=dict)
-
-    def after(self, command: Command, snapshot: Snapshot, now: float) -> Past:
-        """What is to be remembered once the command has begun, on the cluster as it was then."""
-        return attrs.evolve(self, moves=self.moves.after(command, snapshot, now))
-
-    def failed(self, command: Command) -> Past:
-        """The same once the command came to nothing: its nodes stay as they are."""
-        return attrs.evolve(self, moves=self.moves.without(command))
+__all__ = ["Scene"]
 
 
 class Scene:
@@ -73,11 +50,11 @@ class Scene:
         self.docket = Docket()
         self.work = 0
         """How many pods were put somewhere on paper so far."""
-        self.waiting: dict[str, int] = {}
-        """The claims that this pass did not come to."""
+        self.waiting: dict[tuple[Method, str], int] = {}
+        """The claims that methods did not come to in this pass."""
         self._totals: dict[str, Totals | None] = {}
         self._allowances: dict[tuple[str, Reason], Allowance] = {}
-        self._spent: dict[tuple[str, Reason], BudgetSpent] = {}
+        self._spent: dict[tuple[str, Method], BudgetSpent] = {}
         self._drift: dict[str, DriftState] = {}
         self._replaced: dict[str, int] = {}
         """How many drifted nodes of each pool this pass has chosen."""
@@ -89,11 +66,11 @@ class Scene:
         )
         for node, verdict in refused.items():
             self.docket.say(node, verdict)
-        return found, refused
+        return tuple(by_savings(found)), refused
 
     @property
     def all_candidates(self) -> tuple[Candidate, ...]:
-        """The nodes that some method may look at."""
+        """The nodes that some method may look at: those first that save the most for what their disruption costs."""
         return self._sorted_out[0]
 
     @property
@@ -102,7 +79,9 @@ class Scene:
         return self._sorted_out[1]
 
     def candidates(self, method: Method) -> tuple[Candidate, ...]:
-        """The nodes that this method may look at."""
+        """The nodes that this method may look at, in the same order."""
+        if self.churn.is_off and not (method.is_graceful and self._holds_some):
+            return self.all_candidates
         free = []
         for candidate in self.all_candidates:
             verdict = self.restraint(candidate, method)
@@ -111,6 +90,10 @@ class Scene:
             elif method.reason is not Reason.DRIFTED or candidate.has_drifted:
                 self.docket.say(candidate.view.name, verdict, method)
         return tuple(free)
+
+    @functools.cached_property
+    def _holds_some(self) -> bool:
+        return any(candidate.hold is not None for candidate in self.all_candidates)
 
     # What keeps them from going
 
@@ -179,14 +162,14 @@ class Scene:
         """Whether the pass has done its work; what is left is for the next ones."""
         return self.has_done(1)
 
-    def waited(self, candidate: Candidate) -> int:
-        """For how many passes it has not been looked at alone."""
-        return self.past.waiting.get(candidate.claim, 0)
+    def waited(self, candidate: Candidate, method: Method) -> int:
+        """For how many passes the method has not come to look at it by itself."""
+        return self.past.waiting.get((method, candidate.claim), 0)
 
-    def leave(self, candidate: Candidate) -> None:
-        """It is not looked at in this pass: one of the next ones begins with it."""
-        self.waiting[candidate.claim] = passes = self.waited(candidate) + 1
-        self.docket.say(candidate.view.name, NotJudgedYet(passes), Method.SINGLE_NODE)
+    def leave(self, candidate: Candidate, method: Method) -> None:
+        """The method does not look at it in this pass: one of the next ones begins with it."""
+        self.waiting[method, candidate.claim] = passes = self.waited(candidate, method) + 1
+        self.docket.say(candidate.view.name, NotJudgedYet(passes), method)
 
     # What is known already
 
@@ -232,10 +215,6 @@ class Scene:
             self._allowances[key] = allowance(self.snapshot, pool, reason, self.now)
         return self._allowances[key]
 
-    def allowed(self, pool: NodePool, reason: Reason) -> int:
-        """How many more nodes of the pool may go in this pass."""
-        return self.allowance(pool, reason).allowed
-
     def is_allowed(self, candidate: Candidate, method: Method) -> bool:
         """Whether budgets let this one go, and the pool if it drifted; if not, that is its verdict."""
         if method.reason is Reason.DRIFTED:
@@ -246,11 +225,15 @@ class Scene:
         found = self.allowance(candidate.pool, method.reason)
         if found.allowed > 0:
             return True
-        key = (found.pool, method.reason)
-        if key not in self._spent:  # nodes by the thousand may hear the same
+        self.keep_for_budget(candidate, found, method)
+        return False
+
+    def keep_for_budget(self, candidate: Candidate, found: Allowance, method: Method) -> None:
+        """That is its verdict: this allowance of its pool lets no more go."""
+        key = (found.pool, method)
+        if key not in self._spent:  # nodes by the thousand hear the same
             self._spent[key] = BudgetSpent(str(found))
         self.docket.say(candidate.view.name, self._spent[key], method)
-        return False
 
     def spend(self, candidate: Candidate, method: Method) -> None:
         """This one goes, by a command of this pass."""

@@ -24,19 +24,18 @@ class Screen:
 
     def __init__(self, whatifs: WhatIfs) -> None:
         self._start = whatifs.start
-        self._least: dict[Resources, Price | None] = {}
+        self._least: dict[frozenset[tuple[Resources, int]], Price | None] = {}
+        """What the cheapest machine costs that holds so many pods of these sizes."""
 
     def passes(self, candidate: Candidate) -> bool:
         """Whether a simulation could find that the node may go, or that a cheaper machine would do."""
         own = (candidate.view.name,)
-        homeless = [
+        homeless = frozenset(
             (requests, missing)
             for requests, count in candidate.view.derived(_sizes).items()
             if (missing := self._start.missing(requests, count, own)) > 0
-        ]
-        if not homeless:
-            return True
-        return self._is_sold_below(total(chain.from_iterable(repeat(*each) for each in homeless)), candidate.price)
+        )
+        return not homeless or self._is_sold_below(homeless, candidate.price)
 
     def may_go_together(self, gone: Sequence[Candidate]) -> bool:
         """The same of several nodes: whether what their pods ask for together is left on others, or on one cheaper machine more."""
@@ -44,12 +43,12 @@ class Screen:
         lacking = self._start.lacking(requests, [candidate.view.name for candidate in gone])
         if not any(lacking.values()):
             return True
-        return self._is_sold_below(lacking, sum(candidate.price for candidate in gone))
+        return self._is_sold_below(frozenset(((lacking, 1),)), sum(candidate.price for candidate in gone))
 
-    def _is_sold_below(self, requests: Resources, price: Price) -> bool:
-        if requests not in self._least:
-            self._least[requests] = self._start.cheapest(requests)
-        least = self._least[requests]
+    def _is_sold_below(self, homeless: frozenset[tuple[Resources, int]], price: Price) -> bool:
+        if homeless not in self._least:
+            self._least[homeless] = self._start.cheapest(total(chain.from_iterable(repeat(*each) for each in homeless)))
+        least = self._least[homeless]
         return least is not None and least < price
 
 

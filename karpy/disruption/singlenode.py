@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from karpy.disruption.balanced import hopeless
-from karpy.disruption.candidates import Candidate, by_savings
+from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
 from karpy.disruption.consolidation import consolidate, is_wanted
 from karpy.disruption.scene import Scene
@@ -28,7 +28,7 @@ def single_node(scene: Scene) -> tuple[Command, ...]:
         if not scene.is_allowed(candidate, _METHOD):
             continue
         if scene.is_tired and not scene.is_known((candidate,)):
-            scene.leave(candidate)
+            scene.leave(candidate, _METHOD)
             continue
         found = judge(scene, candidate)
         if isinstance(found, Command):
@@ -62,7 +62,7 @@ def _leave(scene: Scene, found: Iterable[Candidate]) -> None:
         if isinstance(known, Verdict):
             scene.docket.say(candidate.view.name, known, _METHOD)
         else:
-            scene.leave(candidate)
+            scene.leave(candidate, _METHOD)
 
 
 def _wanted(scene: Scene) -> list[Candidate]:
@@ -71,8 +71,8 @@ def _wanted(scene: Scene) -> list[Candidate]:
 
 def _in_turn(scene: Scene, found: Sequence[Candidate]) -> list[Candidate]:
     by_pool: dict[str, list[Candidate]] = {}
-    for candidate in by_savings(found):
+    for candidate in found:
         by_pool.setdefault(candidate.pool.name, []).append(candidate)
     rounds = itertools.zip_longest(*by_pool.values())
     turns = [candidate for each in rounds for candidate in each if candidate is not None]
-    return sorted(turns, key=lambda candidate: -scene.waited(candidate))
+    return sorted(turns, key=lambda candidate: -scene.waited(candidate, _METHOD))

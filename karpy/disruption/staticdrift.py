@@ -25,7 +25,7 @@ def drifted_static_nodes(scene: Scene) -> tuple[Command, ...]:
     for candidate in scene.candidates(Method.STATIC_DRIFT):
         if candidate.pool.is_static and candidate.has_drifted:
             by_pool.setdefault(candidate.pool.name, []).append(candidate)
-    return tuple(command for found in by_pool.values() for command in _of_pool(scene, found[0].pool, found))
+    return tuple(command for _, found in sorted(by_pool.items()) for command in _of_pool(scene, found[0].pool, found))
 
 
 def _of_pool(scene: Scene, pool: NodePool, found: Sequence[Candidate]) -> Iterator[Command]:

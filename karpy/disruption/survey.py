@@ -17,11 +17,10 @@ from karpy.disruption.budgets import Allowance, allowances
 from karpy.disruption.candidates import Candidate
 from karpy.disruption.churn import Churn
 from karpy.disruption.command import Command, Method
-from karpy.disruption.consolidation import may_be_consolidated, why_not_wanted
 from karpy.disruption.cost import disruption_cost, lifetime_cost, price_of
-from karpy.disruption.emptiness import may_go_empty
 from karpy.disruption.engine import METHODS, Pass, look
-from karpy.disruption.scene import Past, Scene
+from karpy.disruption.past import Past
+from karpy.disruption.scene import Scene
 from karpy.disruption.score import Totals
 from karpy.disruption.singlenode import judge
 from karpy.disruption.verdicts import Chosen, NotCandidate, NotJudgedYet, NotWanted, Verdict
@@ -143,9 +142,10 @@ class Survey:
         if said is not None and not isinstance(said, NotJudgedYet):
             return said
         judged = self.judge(name)
+        chosen = next((each for each in judged.found.values() if isinstance(each, Chosen)), None)
+        if chosen is not None:
+            return InTurn(chosen.command)
         alone = judged.found.get(Method.SINGLE_NODE)
-        if isinstance(alone, Chosen):
-            return InTurn(alone.command)
         by_itself = alone or judged.graceful or said
         return by_itself or next(iter(judged.found.values()), NotCandidate("No method is about it now"))
 
@@ -172,7 +172,7 @@ class Survey:
         if candidate is None:
             refused = self._whole.refused.get(view.name, NotCandidate("Node isn't managed by karpenter"))
             return Judgement(view=view, graceful=refused, eventual=refused)
-        methods = tuple(method for method, concerns in _CONCERNS.items() if concerns(candidate, self.catalog))
+        methods = tuple(method for method, concerns in _CONCERNS.items() if concerns(candidate))
         if candidate.hold is not None:
             methods = tuple(method for method in methods if not method.is_graceful)
         alone = judge(self._whole, candidate) if Method.SINGLE_NODE in methods else None
@@ -184,7 +184,7 @@ class Survey:
             reschedule_cost=disruption_cost(view),
             methods=methods,
             graceful=candidate.hold,
-            unwanted=why_not_wanted(candidate, self.catalog) if candidate.hold is None else None,
+            unwanted=candidate.unconsolidatable if candidate.hold is None else None,
             found=found,
             alone=alone,
         )
@@ -231,11 +231,11 @@ class _OneNode(Scene):
         self._whole.learn(gone, answer)
 
 
-_CONCERNS: Mapping[Method, Callable[[Candidate, Catalog], bool]] = {
-    Method.EMPTINESS: lambda candidate, _catalog: may_go_empty(candidate),
-    Method.STATIC_DRIFT: lambda candidate, _catalog: candidate.pool.is_static and candidate.has_drifted,
-    Method.DRIFT: lambda candidate, _catalog: not candidate.pool.is_static and candidate.has_drifted,
-    Method.MULTI_NODE: may_be_consolidated,
-    Method.SINGLE_NODE: may_be_consolidated,
+_CONCERNS: Mapping[Method, Callable[[Candidate], bool]] = {
+    Method.EMPTINESS: lambda candidate: candidate.may_go_empty,
+    Method.STATIC_DRIFT: lambda candidate: candidate.pool.is_static and candidate.has_drifted,
+    Method.DRIFT: lambda candidate: not candidate.pool.is_static and candidate.has_drifted,
+    Method.MULTI_NODE: lambda candidate: candidate.may_be_consolidated,
+    Method.SINGLE_NODE: lambda candidate: candidate.may_be_consolidated,
 }
 """Whether a method is about a candidate."""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from karpy.cloud.instancetype import Catalog
 from karpy.disruption.candidates import Candidate
 from karpy.disruption.command import Command, Method
-from karpy.disruption.consolidation import consolidate, why_not_wanted
+from karpy.disruption.consolidation import consolidate
 from karpy.disruption.emptiness import empty_among
-from karpy.disruption.scene import Past, Scene
+from karpy.disruption.past import Past
+from karpy.disruption.scene import Scene
 from karpy.disruption.verdicts import BudgetSpent, ValidationFailed, Verdict
 from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
@@ -68,7 +69,7 @@ def _no_longer(scene: Scene, command: Command, there: dict[str, Candidate]) -> V
     for claim, node in zip(command.claims, command.nodes, strict=True):
         if claim not in there:
             return ValidationFailed(CHURN, f"{node}: {scene.docket.last(node) or 'it is gone'}")
-        unwanted = why_not_wanted(there[claim], scene.catalog)
+        unwanted = there[claim].unconsolidatable
         if unwanted is not None:
             return ValidationFailed(CHURN, f"{node}: {unwanted}")
     return None

@@ -132,7 +132,10 @@ class Condition(Wire, frozen=True):
 
 
 def find_condition(conditions: Sequence[Condition], type_: str) -> Condition | None:
-    return next((condition for condition in conditions if condition.type == type_), None)
+    for condition in conditions:  # asked for millions of times: a generator costs more than the search
+        if condition.type == type_:
+            return condition
+    return None
 
 
 def readable_conditions(raw: Sequence[Mapping[str, Any]] | None) -> tuple[Condition, ...]:

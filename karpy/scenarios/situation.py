@@ -9,7 +9,7 @@ import attrs
 
 from karpy.cloud.instancetype import Catalog
 from karpy.cloud.overlays import OverlayVerdict, Validity
-from karpy.disruption.scene import Past
+from karpy.disruption.past import Past
 from karpy.disruption.survey import Survey
 from karpy.errors import InvalidObject
 from karpy.kube.client import RawObject

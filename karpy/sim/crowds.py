@@ -27,6 +27,7 @@ class _Fact:
     labels: _Labels
     is_active: bool
     is_ready: bool
+    node: str
 
 
 @attrs.define(eq=False)
@@ -44,10 +45,12 @@ class Group:
 
 @attrs.define(eq=False)
 class Crowd(Group):
-    """A group that also counts: of pods, how many are active and how many of those are ready."""
+    """A group that also counts: of pods, how many are active, how many of those are ready, and how many are on each node."""
 
     active: int = 0
     ready: int = 0
+    by_node: Counter[str] = attrs.field(factory=Counter)
+    """Active ones; those without a node under the empty name."""
     _facts: dict[Key, _Fact] = attrs.field(factory=dict)
     _labels: Counter[_Labels] = attrs.field(factory=Counter)
 
@@ -73,6 +76,10 @@ class Crowd(Group):
     def _count(self, fact: _Fact, sign: int) -> None:
         self.active += sign * fact.is_active
         self.ready += sign * fact.is_ready
+        if fact.is_active:
+            self.by_node[fact.node] += sign
+            if not self.by_node[fact.node]:
+                del self.by_node[fact.node]
         self._labels[fact.labels] += sign
         if not self._labels[fact.labels]:
             del self._labels[fact.labels]
@@ -85,7 +92,7 @@ def _fact(obj: RawObject, before: RawObject | None = None, known: _Fact | None =
         labels = known.labels
     else:
         labels = tuple(sorted((own or {}).items()))
-    return _Fact(labels, active, active and is_ready(obj))
+    return _Fact(labels, active, active and is_ready(obj), (obj.get("spec") or {}).get("nodeName", ""))
 
 
 G = TypeVar("G", bound=Group)

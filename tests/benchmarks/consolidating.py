@@ -23,7 +23,7 @@ from karpy import labels
 from karpy.cloud.instancetype import Catalog, InstanceTypes
 from karpy.disruption.candidates import Candidate, by_savings
 from karpy.disruption.command import Command, Method
-from karpy.disruption.consolidation import consolidate, may_be_consolidated
+from karpy.disruption.consolidation import consolidate
 from karpy.disruption.scene import Scene
 from karpy.disruption.verdicts import Verdict
 from karpy.labels import CORE_LABELS
@@ -103,7 +103,7 @@ def fresh(scene: Scene) -> Scene:
 def wanted(scene: Scene) -> list[Candidate]:
     """The nodes that consolidation looks at, in its order."""
     found = scene.candidates(Method.SINGLE_NODE)
-    return by_savings(candidate for candidate in found if may_be_consolidated(candidate, scene.catalog))
+    return by_savings(candidate for candidate in found if candidate.may_be_consolidated)
 
 
 def judged(scene: Scene, chosen: Sequence[Candidate]) -> list[Command | Verdict]:

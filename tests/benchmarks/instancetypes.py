@@ -13,10 +13,10 @@ from measure import Measure, duration, seconds
 from karpy_aws.book import InstanceTypeBook, Market
 from karpy_aws.catalog import load_catalog
 from karpy_aws.descriptions import read_descriptions, read_zones
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.status import Subnet
 from karpy_aws.offerings import Conditions
 from karpy_aws.pricing import PriceBook
-from karpy_aws.setup import NodeSetup
 from karpy_aws.shippedprices import ShippedPrices
 from karpy_aws.unavailable import OfferingKey, UnavailableOfferings
 

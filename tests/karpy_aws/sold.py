@@ -17,9 +17,9 @@ from karpy_aws.descriptions import (
     TypeDescription,
     VCpu,
 )
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.status import Subnet
 from karpy_aws.pricing import PriceBook
-from karpy_aws.setup import NodeSetup
 
 ZONES = {"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2", "us-west-2c": "usw2-az3"}
 SUBNETS = tuple(Subnet(f"subnet-{zone[-1]}", zone, id_) for zone, id_ in ZONES.items())

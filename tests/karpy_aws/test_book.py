@@ -13,8 +13,8 @@ from karpy.errors import InvalidObject, NodeClassNotReady
 from karpy_aws.descriptions import Memory, TypeDescription
 from karpy_aws.families import FAMILIES
 from karpy_aws.kubeletnumbers import KubeletNumbers
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.offerings import Conditions
-from karpy_aws.setup import NodeSetup
 from karpy_aws.unavailable import OfferingKey, Shortages
 from tests.karpy_aws.sold import ON_DEMAND, PRICES, SETUP, TYPES, ZONES, book, described, market
 

@@ -17,8 +17,8 @@ from karpy_aws.descriptions import (
 )
 from karpy_aws.families import FAMILIES
 from karpy_aws.kubeletnumbers import KubeletNumbers
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.nodeclass import BlockDeviceMapping, Ebs, NetworkInterface
-from karpy_aws.setup import NodeSetup
 from tests.karpy_aws.sold import SUBNETS, built, described, network
 
 GIB = 2**30

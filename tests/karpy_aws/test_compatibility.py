@@ -7,9 +7,9 @@ import pytest
 from karpy_aws.compatibility import incompatibility
 from karpy_aws.descriptions import Efa, NetworkCard, PlacementGroups, Processor
 from karpy_aws.families import FAMILIES
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.nodeclass import NetworkInterface
 from karpy_aws.objects.status import PlacementGroup
-from karpy_aws.setup import NodeSetup
 from tests.karpy_aws.sold import SUBNETS, book, described, market, network
 
 PLAIN = NetworkInterface(0, 0)

@@ -13,11 +13,11 @@ from karpy_aws import labels
 from karpy_aws.choice import Choice, choose
 from karpy_aws.fleet import Pool, asked_for, fleet_request, launched_machine, pools
 from karpy_aws.launchtemplates import LaunchTemplate
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects import NodeClass
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.status import AMI, CapacityReservation, NodeClassStatusFields, PlacementGroup
 from karpy_aws.offerings import Conditions
-from karpy_aws.setup import NodeSetup
 from karpy_aws.templategroups import Reservation, TemplateGroup
 from karpy_aws.testing.models import request_problems
 from tests.karpy_aws.sold import SUBNETS, ZONES, built, described

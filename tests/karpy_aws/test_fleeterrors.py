@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from karpy.errors import CreateFailed, InsufficientCapacity
-from karpy_aws.fleeterrors import FleetError, Launched, Lessons, launch_error, lessons, read_fleet_errors
+from karpy_aws.fleeterrors import (
+    FleetError,
+    Launched,
+    Lessons,
+    failure_labels,
+    launch_error,
+    lessons,
+    read_fleet_errors,
+)
 from karpy_aws.unavailable import OfferingKey
 from tests.vectors import read
 
@@ -123,4 +131,21 @@ def test_what_a_group_found_is_marked_for_the_group_and_its_partition() -> None:
     assert set(full.offerings) == {
         OfferingKey("spot", "m5.large", A, "pg-1"),
         OfferingKey("spot", "c5.large", A, "pg-1"),
+    }
+
+
+@pytest.mark.aws("AWS-191")
+def test_every_error_is_counted_by_zone_and_reason_even_if_they_are_not_told() -> None:
+    zones = {A: "usw2-az2"}
+    assert failure_labels(error(SOLD_OUT), "spot", zones) == {
+        "zone": A,
+        "zone_id": "usw2-az2",
+        "capacity_type": "spot",
+        "reason": SOLD_OUT,
+    }
+    assert failure_labels(FleetError(code=""), "on-demand", zones) == {
+        "zone": "unknown",
+        "zone_id": "unknown",
+        "capacity_type": "on-demand",
+        "reason": "unknown",
     }

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from karpy.clock import parse_time
 from karpy.cloud.notices import GivingNotice, Notice, NoticeKind
@@ -103,6 +105,7 @@ def test_a_machine_that_boots_or_runs_is_no_news(state: str) -> None:
         (None, "no body"),
         ("hello", "is no JSON"),
         ("[]", "found a list"),
+        ("[" * 100_000, "is no JSON"),
         (event(SPOT, "text"), "detail: found 'text' (accepted: an object)"),
         (event(SPOT, {"instance-id": 5}), "detail.instance-id: found 5 (accepted: a text)"),
         (event(SPOT, {}, time="yesterday"), "'yesterday' is not a time"),
@@ -116,6 +119,35 @@ def test_what_cannot_be_read_is_told(body: str | None, problem: str) -> None:
     with pytest.raises(InvalidObject) as caught:
         read_body(body)
     assert problem in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+NEARLY_EVENTS = st.fixed_dictionaries(
+    {
+        "version": st.just("0") | JSON,
+        "source": st.sampled_from(["aws.ec2", "aws.health"]) | JSON,
+        "detail-type": st.sampled_from([SPOT, "EC2 Instance State-change Notification", "AWS Health Event"]) | JSON,
+        "detail": st.dictionaries(
+            st.sampled_from(["instance-id", "state", "service", "eventTypeCategory", "affectedEntities"]), JSON
+        )
+        | JSON,
+    },
+    optional={"time": JSON | st.just("2026-08-21T11:59:00Z"), "id": JSON},
+)
+
+
+@given(st.text() | JSON.map(json.dumps) | NEARLY_EVENTS.map(json.dumps))
+def test_whatever_is_in_a_queue_is_an_event_or_refused(body: str) -> None:
+    try:
+        found = read_body(body)
+    except InvalidObject:
+        return
+    assert found.kind in NoticeKind
+    assert all(isinstance(id_, str) and id_ for id_ in found.instance_ids)
 
 
 @pytest.fixture

@@ -21,12 +21,12 @@ from karpy_aws.errors import AWSError, aws_error
 from karpy_aws.fleeterrors import FleetError
 from karpy_aws.instances import Instances
 from karpy_aws.launching import Launcher, LaunchNotes, Machinery
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects import NodeClass
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.nodetemplate import AWS_NODE_TEMPLATE
 from karpy_aws.objects.status import AMI, NodeClassStatusFields, SecurityGroup, Subnet
 from karpy_aws.reservations import ReservationCounts
-from karpy_aws.setup import NodeSetup
 from karpy_aws.subnets import SubnetAddresses
 from karpy_aws.templatecache import LaunchTemplateCache
 from karpy_aws.testing import FakeAWS

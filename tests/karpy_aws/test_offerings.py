@@ -9,10 +9,10 @@ from karpy import labels as core
 from karpy.cloud.instancetype import InstanceTypes, compatible, offerings_for, order_by_price
 from karpy.requirements import Requirement, Requirements
 from karpy_aws import labels
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.status import CapacityReservation, PlacementGroup, Subnet
 from karpy_aws.offerings import Conditions
 from karpy_aws.pricing import PriceBook
-from karpy_aws.setup import NodeSetup
 from karpy_aws.unavailable import OfferingKey, Shortages, UnavailableOfferings
 from tests.karpy_aws.sold import ON_DEMAND, PRICES, SETUP, SUBNETS, book, described, for_sale, market, offering
 

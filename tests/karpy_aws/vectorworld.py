@@ -15,9 +15,9 @@ from karpy.resources import Resources
 from karpy_aws.book import InstanceTypeBook, Market
 from karpy_aws.capacity import VM_MEMORY_OVERHEAD_PERCENT
 from karpy_aws.descriptions import read_descriptions
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects import NodeClass
 from karpy_aws.offerings import Conditions
-from karpy_aws.setup import NodeSetup
 from karpy_aws.unavailable import OfferingKey, UnavailableOfferings
 
 NOW = parse_time("2026-08-21T12:00:00Z")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from karpy.cloud.instancetype import Catalog
 from karpy.controllers.base import Request, Result, Source, singleton
 from karpy.controllers.disruption.intruders import newcomers
 from karpy.controllers.disruption.lastlook import LastLook
@@ -20,7 +19,7 @@ from karpy.controllers.disruption.windows import tell_closed_budgets
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command, Method
 from karpy.disruption.engine import METHODS, Pass, eligible, look
-from karpy.disruption.scene import Past
+from karpy.disruption.past import Past
 from karpy.disruption.validation import validate
 from karpy.disruption.verdicts import BudgetSpent, NotJudgedYet, Quarantined, ValidationFailed
 from karpy.errors import KarpyError
@@ -142,7 +141,7 @@ class Disruption:
                 through=self._ask,
             )
         self._past = found.past
-        self._tell(found, complete, catalog, busy, now)
+        self._tell(found, complete, busy, now)
         if found.commands:
             return self._take_up(found.commands, complete)
         if after is None and _is_complete(found):
@@ -211,9 +210,9 @@ class Disruption:
         """There is nothing that methods could be asked about."""
         self._asked = dict.fromkeys(METHODS, now)
 
-    def _tell(self, found: Pass, snapshot: Snapshot, catalog: Catalog, busy: frozenset[str], now: float) -> None:
+    def _tell(self, found: Pass, snapshot: Snapshot, busy: frozenset[str], now: float) -> None:
         self._telling.judged(found, snapshot, busy)
-        wanted = [reason for reason, count in eligible(found.candidates, catalog).items() if count]
+        wanted = [reason for reason, count in eligible(found.candidates).items() if count]
         tell_closed_budgets(self._shared, snapshot, wanted, now)
         for method in METHODS:
             late_s = now - self._asked.setdefault(method, now)

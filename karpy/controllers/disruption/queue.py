@@ -8,7 +8,7 @@ undone by the next pass (`karpy.controllers.disruption.leftovers`), and found ag
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import attrs
@@ -16,19 +16,17 @@ import attrs
 from karpy.controllers.base import DONE, Request, Result, Source
 from karpy.controllers.disruption.intruders import Intruders
 from karpy.controllers.disruption.leftovers import is_marked, mark, unmark
-from karpy.controllers.disruption.remembering import remember_failure, succession_of
+from karpy.controllers.disruption.remembering import remember_failure
+from karpy.controllers.disruption.replacements import create_replacements
 from karpy.controllers.disruption.telling import Telling
-from karpy.controllers.nodeclaim.creating import create_claim, create_static_claim
 from karpy.controllers.nodeclaim.ending import end_claim
 from karpy.controllers.shared import Shared
 from karpy.disruption.command import Command
 from karpy.errors import KarpyError, KubeError
-from karpy.lifecycle.launch import static_claim
 from karpy.objects.kinds import NODE_CLAIM
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.objects.watchevent import WatchEvent
-from karpy.scheduling.plan import Launch
 from karpy.state.snapshot import NodeView, Snapshot
 
 __all__ = ["Queue"]
@@ -91,6 +89,8 @@ class Queue:
         is_whole = len(members) == len(command.claims)
         if not members or (command.replacements and not is_whole) or self.busy.intersection(members):
             return False
+        if members[0] in self._under_way:
+            return False  # it was dropped from a command that is still known by it
         under_way = _UnderWay(members[0], command, self._shared.clock.now(), members)
         self._under_way[under_way.key] = under_way  # before anything is written: what is written now is no leftover
         self._of.update(dict.fromkeys(members, under_way.key))
@@ -108,9 +108,7 @@ class Queue:
         self._telling.begins(command, picture)
         self._intruders.note(under_way.members, picture)
         self._mark(under_way, machines)
-        memory = succession_of(shared, command, picture)
-        launches = [partial(self._launch, launch, command, memory) for launch in command.replacements]
-        under_way.replacements = tuple(shared.together(launches))
+        under_way.replacements = create_replacements(shared, command, picture)
         self._of.update(dict.fromkeys(under_way.replacements, under_way.key))
         # Only now: earlier, provisioning would launch for the same pods beside us.
         shared.state.mark_for_deletion(under_way.members)
@@ -124,13 +122,6 @@ class Queue:
         if failed and (under_way.command.replacements or len(failed) == len(machines)):
             raise next(iter(failed.values()))
         self._drop(under_way, failed)
-
-    def _launch(self, launch: Launch, command: Command, memory: Mapping[str, str]) -> str:
-        shared, reason = self._shared, command.reason.value.lower()
-        if launch.pool.is_static:
-            raw = static_claim(launch.pool, shared.clouds.labels)
-            return create_static_claim(shared, launch.pool, raw, launch.instance_types_text, reason).name
-        return create_claim(shared, launch, reason, memory).name
 
     def _keep_destinations(self, under_way: _UnderWay) -> None:
         """The nodes that pods move to are theirs for a while."""

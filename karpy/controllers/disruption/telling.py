@@ -27,7 +27,7 @@ from karpy.objects.kinds import NODE, NODE_CLAIM, POD
 from karpy.objects.node import Node
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.scheduling.plan import Launch
-from karpy.state.snapshot import NodeView, Snapshot
+from karpy.state.snapshot import Snapshot
 
 __all__ = ["Telling"]
 
@@ -60,33 +60,30 @@ class Telling:
         """Why each node stays. What all of a pool's nodes have in common is told on the pool, and not here."""
         self._counts.judged(found, snapshot)
         holds = {candidate.view.name: candidate.hold for candidate in found.candidates}
-        there = set()
-        dear = 0
+        there: set[tuple[str, str]] = set()
+        dear, now = 0, self._shared.clock.now()
         for name, view in snapshot.nodes.by_name.items():
             if view.claim is None or not view.is_initialized or view.is_leaving or view.claim.name in busy:
                 continue  # it is on its way here, or away, and its own events say so
-            verdicts = found.docket.of(name)
-            in_words = (verdicts.get(None), holds.get(name))
-            for reason, verdict in _to_tell(verdicts, holds.get(name)):
-                is_in_words = any(verdict is each for each in in_words)
-                there.add(_key(view, reason))
-                if is_in_words or not isinstance(verdict, _DEAR):
-                    self._explain(view, reason, verdict, is_in_words)
-                elif dear < _MOST_DEAR:
-                    dear += self._explain(view, reason, verdict, is_in_words)
+            verdicts, hold = found.docket.of(name), holds.get(name)
+            for reason, verdict in _to_tell(verdicts, hold):
+                key = (view.claim.metadata.uid, reason)
+                there.add(key)
+                has_words = verdict is hold or verdict is verdicts.get(None)
+                if not has_words and self._is_said(key, verdict, now):
+                    continue
+                if not has_words and isinstance(verdict, _DEAR):
+                    dear += 1
+                    if dear > _MOST_DEAR:
+                        continue
+                self._said[key] = (verdict, now)
+                self._tell(view.claim, view.node, reason, str(verdict), repeat_s=_TOLD_AGAIN_S[reason])
         self._said = {key: said for key, said in self._said.items() if key in there}
 
-    def _explain(self, view: NodeView, reason: str, verdict: Verdict, is_in_words: bool) -> bool:
-        """Say it, unless just that was said of the machine lately: then False. Where there are words already, they decide what is
-        the same."""
-        key = _key(view, reason)
-        now, again_s = self._shared.clock.now(), _TOLD_AGAIN_S[reason]
+    def _is_said(self, key: tuple[str, str], verdict: Verdict, now: float) -> bool:
+        """Whether just that was said of the machine lately. Where there are words already, they decide what is the same."""
         said, at = self._said.get(key, (None, 0.0))
-        if not is_in_words and said == verdict and 0 <= now - at < again_s:
-            return False
-        self._said[key] = (verdict, now)
-        self._tell(view.claim, view.node, reason, str(verdict), repeat_s=again_s)
-        return True
+        return said == verdict and 0 <= now - at < _TOLD_AGAIN_S[key[1]]
 
     def found(self, command: Command, snapshot: Snapshot) -> None:
         """It will be carried out if it is still right a while later."""
@@ -192,10 +189,6 @@ class Telling:
                 part = f"{command.decision.value}: [{node}]{target}"
                 said = f"{text.format(part)}{why} (savings: ${command.savings:.2f})"
                 self._tell(view.claim, view.node, reason, said)
-
-
-def _key(view: NodeView, reason: str) -> tuple[str, str]:
-    return (view.claim.metadata.uid if view.claim is not None else view.name, reason)
 
 
 def _to_tell(verdicts: Mapping[Method | None, Verdict], hold: Verdict | None) -> Iterator[tuple[str, Verdict]]:

@@ -99,7 +99,7 @@ class DecisionCounts:
 def read_eligible(snapshot: Snapshot, catalog: Catalog, now: float, settings: Settings) -> Iterator[Reading]:
     """How many nodes might go now for each reason, if budgets and the other nodes allow it."""
     found, _refused = candidates(snapshot, catalog, now=now, settings=settings)
-    for reason, count in eligible(found, catalog).items():
+    for reason, count in eligible(found).items():
         yield Reading(DISRUPTION_ELIGIBLE_NODES, count, {"reason": reason.value.lower()})
 
 

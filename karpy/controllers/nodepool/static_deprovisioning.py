@@ -28,10 +28,12 @@ class StaticDeprovisioning:
 
     @property
     def sources(self) -> Sequence[Source]:
-        return (Source(kinds.NODE_POOL, by_name), Source(kinds.NODE_CLAIM, self._pool_that_got_one))
+        return (Source(kinds.NODE_POOL, by_name), Source(kinds.NODE_CLAIM, self._pool_of))
 
-    def _pool_that_got_one(self, event: WatchEvent) -> tuple[Request, ...]:
-        if event.type is not EventType.ADDED:
+    def _pool_of(self, event: WatchEvent) -> tuple[Request, ...]:
+        """The static pool of a claim. One may be too many not only when it comes: a node that was to be replaced may be there to
+        stay."""
+        if event.type is EventType.DELETED:
             return ()
         pool = self._shared.state.pool((event.object["metadata"].get("labels") or {}).get(labels.NODEPOOL, ""))
         return (Request(pool.name),) if pool is not None and pool.is_static else ()

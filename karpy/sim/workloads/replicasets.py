@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -111,15 +111,18 @@ class ReplicaSets:
             self._tell(replica_set, "SuccessfulCreate", f"Created pod: {made['metadata']['name']}")
 
     def _end(self, replica_set: RawObject, pods: Sequence[RawObject], count: int) -> None:
-        for pod in deletion_order(pods, self._related(replica_set), self._clock.now())[:count]:
+        for pod in deletion_order(pods, self._by_node(replica_set), self._clock.now())[:count]:
             if delete_pod(self._kube, pod):
                 self._tell(replica_set, "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 
-    def _related(self, replica_set: RawObject) -> list[RawObject]:
-        """The pods of all ReplicaSets of the same Deployment."""
+    def _by_node(self, replica_set: RawObject) -> Counter[str]:
+        """How many pods of all ReplicaSets of the same Deployment are on each node."""
         owner = controller_of(replica_set)
-        siblings = [replica_set] if owner is None else list(self._cache.owned(kinds.REPLICA_SET, owner["uid"]))
-        return [pod for each in siblings for pod in self._cache.owned(kinds.POD, each["metadata"]["uid"])]
+        siblings = (replica_set,) if owner is None else self._cache.owned(kinds.REPLICA_SET, owner["uid"])
+        found: Counter[str] = Counter()
+        for each in siblings:
+            found.update(self._cache.crowd(kinds.POD, each["metadata"]["uid"]).by_node)
+        return found
 
     def _tell(self, replica_set: RawObject, reason: str, message: str) -> None:
         self._recorder.record(kinds.REPLICA_SET, replica_set, NORMAL, reason, message)
@@ -164,15 +167,17 @@ class ReplicaSets:
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-def deletion_order(pods: Sequence[RawObject], related: Iterable[RawObject] = (), now: float = 0.0) -> list[RawObject]:
+def deletion_order(
+    pods: Sequence[RawObject], by_node: Mapping[str, int] | None = None, now: float = 0.0
+) -> list[RawObject]:
     """The pods that can best be spared first.
 
     Those without a node, then not running, not ready, of lower deletion cost, on nodes with more of their kind, ready for a shorter
-    time, restarted more often, and younger (the order of the Kubernetes controller). ``related`` are all active pods of the
-    workload; without them, these pods alone count. Times count by their order of magnitude, so that of many pods of about one age
+    time, restarted more often, and younger (the order of the Kubernetes controller). ``by_node`` counts all active pods of
+    the workload; without it, these pods alone count. Times count by their order of magnitude, so that of many pods of about one age
     not always the youngest goes.
     """
-    crowd = Counter(pod["spec"].get("nodeName", "") for pod in related or pods if is_active(pod))
+    crowd = by_node or Counter(pod["spec"].get("nodeName", "") for pod in pods if is_active(pod))
 
     def rank(pod: RawObject) -> tuple[Any, ...]:
         metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
@@ -184,7 +189,7 @@ def deletion_order(pods: Sequence[RawObject], related: Iterable[RawObject] = (),
             _PHASES.get((pod.get("status") or {}).get("phase", ""), 0),
             ready,
             _deletion_cost(pod),
-            -crowd[node],
+            -crowd.get(node, 0),
             _magnitude(now - ready_since),
             -_restarts(pod),
             _magnitude(now - parse_time(metadata["creationTimestamp"])),

@@ -52,6 +52,7 @@ def announce(it: Stage, kind: NoticeKind, provider_id: str | None = None) -> lis
         (NoticeKind.SCHEDULED_CHANGE, "InstanceUnhealthy"),
         (NoticeKind.STOPPED, "InstanceStopping"),
         (NoticeKind.TERMINATED, "InstanceTerminating"),
+        (NoticeKind.RESERVATION_INTERRUPTION, "CapacityReservationInstanceInterrupted"),
     ],
 )
 def test_a_machine_that_is_taken_away_is_given_up_at_once_and_its_pods_get_another(

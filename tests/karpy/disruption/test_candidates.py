@@ -7,7 +7,7 @@ import pytest
 
 from karpy.clock import format_time
 from karpy.cloud.instancetype import Offering
-from karpy.disruption.candidates import Candidate, candidates, freed_at, is_consolidatable
+from karpy.disruption.candidates import Candidate, candidates, freed_at
 from karpy.disruption.verdicts import NotCandidate, Verdict
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
@@ -95,6 +95,14 @@ def test_nodes_of_others_are_not_asked_about() -> None:
 )
 def test_what_blocks_is_told(objects: list[dict[str, Any]], text: str) -> None:
     assert text in reason(*objects)
+
+
+@pytest.mark.core("CORE-530")
+def test_a_node_that_a_command_is_about_is_not_looked_at_for_another() -> None:
+    snapshot = Snapshot.from_objects([make_nodepool(), *make_machine("m"), *make_machine("n")])
+    found, refused = candidates(snapshot, make_catalog(snapshot), now=START, busy=frozenset({"m"}))
+    assert [each.claim for each in found] == ["n"]
+    assert refused == {"m": NotCandidate("Node is being disrupted")}
 
 
 @pytest.mark.core("CORE-524")
@@ -207,7 +215,7 @@ def test_a_node_is_consolidatable_when_its_claim_says_so() -> None:
     def consolidatable(*conditions: dict[str, str]) -> bool:
         machine = make_machine("m", conditions=conditions)
         (found,), _refused = verdicts(Snapshot.from_objects([make_nodepool(), *machine]))
-        return is_consolidatable(found)
+        return found.unwanted is None
 
     assert consolidatable(make_condition("Consolidatable"))
     assert not consolidatable(make_condition("Consolidatable", status="False"))

@@ -15,7 +15,7 @@ from karpy.cloud.instancetype import InstanceType, Offering
 from karpy.disruption.command import Command
 from karpy.disruption.engine import Pass, look
 from karpy.disruption.memory import FAILURE, PREDECESSORS, note_failure, succession
-from karpy.disruption.scene import Past
+from karpy.disruption.past import Past
 from karpy.disruption.verdicts import PaysTooLate, Quarantined, Verdict
 from karpy.disruption.worth import OUTLOOK_S, SWAP_OUTLOOK_S
 from karpy.objects.nodeclaim import NodeClaim

@@ -22,6 +22,7 @@ from karpy.testing import (
     selector,
 )
 from tests.karpy.disruption.deciding import commands_by, flat, machine, next_command, pod
+from tests.karpy.scheduling.test_volumes import claim, using, volume
 
 READY = [make_condition("Consolidatable")]
 ON_DEMAND_ONLY = [selector(labels.CAPACITY_TYPE, "In", "on-demand")]
@@ -144,6 +145,19 @@ def test_a_node_whose_pods_fit_a_cheaper_one_is_replaced() -> None:
     assert found.savings == pytest.approx(0.8 - 0.04)
     assert str(found) == "replace: [a] -> [1 replacement] (savings: $0.76)"
     assert found.explain() == "the pods of a fit on one a1 at $0.0400/h; that saves $0.7600/h"
+
+
+@pytest.mark.core("CORE-507")
+@pytest.mark.parametrize("source", [{"local": {"path": "/x"}}, {"hostPath": {"path": "/x"}}])
+def test_a_disk_of_the_node_itself_is_no_reason_to_keep_the_node(source: dict[str, Any]) -> None:
+    """Whoever chose such a disk knows that it goes with the node. One that can be reached from a single node holds it."""
+    only_here = [selector(labels.HOSTNAME, "In", "a")]
+    user = using("data", name="p", node="a", requests={"cpu": "1"})
+    cluster = [machine("a", "c16", 16), user, claim(of=None, volume="disk")]
+    found = decide(*cluster, volume("disk", only_here, **source), requirements=ON_DEMAND_ONLY)
+    assert found is not None
+    assert (found.decision, found.moves) == (Decision.REPLACE, (Move("default/p", 0),))
+    assert decide(*cluster, volume("disk", only_here), requirements=ON_DEMAND_ONLY) is None
 
 
 @pytest.mark.core("CORE-564", "CORE-586")

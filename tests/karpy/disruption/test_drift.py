@@ -8,9 +8,11 @@ import pytest
 
 from karpy import labels
 from karpy.disruption.command import Command, Decision, Method
-from karpy.disruption.engine import eligible
+from karpy.disruption.engine import eligible, look
+from karpy.disruption.past import Past
 from karpy.disruption.scene import Scene
-from karpy.disruption.verdicts import BlockedBy, BudgetSpent
+from karpy.disruption.verdicts import BlockedBy, BudgetSpent, Chosen
+from karpy.settings import Settings
 from karpy.state.snapshot import Snapshot
 from karpy.testing import START, make_catalog, make_condition, make_nodepool, make_pod, selector
 from tests.karpy.disruption.deciding import Json, commands_by, flat, machine, pod
@@ -63,6 +65,25 @@ def test_one_goes_at_a_time_those_without_pods_first_and_then_the_earliest() -> 
     assert [command.nodes for command in found(*nodes[:2], *pods)] == [("early",)]
 
 
+def test_a_pass_does_not_spend_all_its_work_on_nodes_whose_pods_have_no_place() -> None:
+    """Those that it did not come to are the first of the next."""
+    lost = {"nodeSelector": {"nowhere": "to-be-found"}}
+    stuck = [part for n in "abcdef" for part in (drifted(n, hours=9), pod(f"p-{n}", n, spec=lost))]
+    snapshot = snapshot_of(*stuck, drifted("z", hours=1), pod("p-z", "z"))
+    catalog, settings, past = make_catalog(snapshot), Settings(disruption_work=8), Past()
+    judged: list[str] = []
+    gone: list[str] = []
+    for _ in range(8):
+        found = look(snapshot, catalog, now=START, settings=settings, past=past)
+        past = found.past
+        verdicts = {name: found.docket.of(name).get(Method.DRIFT) for name in "abcdefz"}
+        judged.append("".join(name for name in verdicts if isinstance(verdicts[name], (BlockedBy, Chosen))))
+        gone.append("".join(name for command in found.commands for name in command.nodes))
+    assert judged[:4] == ["ab", "cd", "ef", "z"]
+    assert gone[:4] == ["", "", "", "z"]
+    assert all(set("".join(judged[n : n + 4])) == set("abcdefz") for n in range(5))
+
+
 @pytest.mark.core("CORE-618")
 def test_several_machines_may_take_its_place() -> None:
     pods = (
@@ -93,7 +114,7 @@ def test_no_more_go_than_the_budgets_allow() -> None:
 @pytest.mark.core("CORE-609")
 def test_they_are_counted_as_eligible() -> None:
     scene = scene_of(drifted("a"), drifted("b"), machine("c", "c4", 4))
-    counts = {reason.value: count for reason, count in eligible(scene.all_candidates, scene.catalog).items()}
+    counts = {reason.value: count for reason, count in eligible(scene.all_candidates).items()}
     assert counts == {"Empty": 0, "Underutilized": 0, "Drifted": 2}
 
 

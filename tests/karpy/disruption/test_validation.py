@@ -7,7 +7,8 @@ import pytest
 from karpy import labels
 from karpy.disruption.command import Command, Method
 from karpy.disruption.engine import METHODS
-from karpy.disruption.scene import Past, Scene
+from karpy.disruption.past import Past
+from karpy.disruption.scene import Scene
 from karpy.disruption.validation import validate
 from karpy.disruption.verdicts import ValidationFailed
 from karpy.state.snapshot import Snapshot

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from hypothesis import given
@@ -18,15 +19,16 @@ changes = st.lists(
         st.booleans(),  # ready
         st.booleans(),  # being deleted
         st.sampled_from(["web", "db"]),
+        st.sampled_from(["", "n1", "n2"]),  # its node
     ),
     max_size=30,
 )
 
 
 @given(changes)
-def test_counts_follow_every_change(drawn: list[tuple[str, str, str, bool, bool, str]]) -> None:
+def test_counts_follow_every_change(drawn: list[tuple[str, str, str, bool, bool, str, str]]) -> None:
     crowds, pods = Groups(Crowd), {}
-    for name, owner, phase, ready, deleting, app in drawn:
+    for name, owner, phase, ready, deleting, app, node in drawn:
         key = ("default", name)
         if not owner:
             crowds.remove(key)
@@ -34,6 +36,7 @@ def test_counts_follow_every_change(drawn: list[tuple[str, str, str, bool, bool,
             continue
         pod: dict[str, Any] = {
             "metadata": {"name": name, "labels": {"app": app}, **({"deletionTimestamp": "x"} if deleting else {})},
+            "spec": {"nodeName": node} if node else {},
             "status": {"phase": phase, "conditions": [{"type": "Ready", "status": str(ready)}]},
         }
         crowds.put(key, owner, pod)
@@ -44,6 +47,7 @@ def test_counts_follow_every_change(drawn: list[tuple[str, str, str, bool, bool,
             active = [each for each in members if is_active(each)]
             assert sorted(crowd.members) == sorted(k for k, (whose, _) in pods.items() if whose == word)
             assert (crowd.active, crowd.ready) == (len(active), sum(map(is_ready, active)))
+            assert crowd.by_node == Counter(each["spec"].get("nodeName", "") for each in active)
             for wanted in ("web", "db"):
                 found = crowd.any_labels(lambda labels, wanted=wanted: labels["app"] == wanted)  # type: ignore[misc]
                 assert found == any(each["metadata"]["labels"]["app"] == wanted for each in members)

@@ -135,7 +135,7 @@ def validate(value: Any, schema: Schema, path: str = "") -> Iterator[Cause]:
         yield Cause("FieldValueTypeInvalid", f'Invalid value: "{wrong}": {text}', path)
         return
     if "enum" in schema and value not in schema["enum"]:
-        shown = _quoted(value).decode()
+        shown = _shown(value)
         yield Cause.unsupported(path, shown, [str(choice) for choice in schema["enum"]])
     if isinstance(value, str):
         yield from _validate_string(value, schema, path)
@@ -147,7 +147,8 @@ def validate(value: Any, schema: Schema, path: str = "") -> Iterator[Cause]:
         yield from _validate_object(value, schema, path)
     elif isinstance(value, list):
         yield from _validate_list(value, schema, path)
-    yield from _validate_alternatives(value, schema, path)
+    if "allOf" in schema or "oneOf" in schema or "anyOf" in schema or "not" in schema:
+        yield from _validate_alternatives(value, schema, path)
 
 
 def _wrong_type(value: Any, schema: Schema) -> str:
@@ -183,19 +184,22 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _validate_string(value: str, schema: Schema, path: str) -> Iterator[Cause]:
-    shown = _quoted(value).decode()
     longest, shortest = schema.get("maxLength"), schema.get("minLength")
     if longest is not None and len(value) > longest:
         yield Cause("FieldValueTooLong", f"Too long: may not be longer than {longest}", path)
     if shortest is not None and len(value) < shortest:
-        yield Cause.bad(path, shown, f"{path} in body should be at least {shortest} chars long")
+        yield Cause.bad(path, _shown(value), f"{path} in body should be at least {shortest} chars long")
     form = schema.get("format")
     if form is not None and not fits_format(value, form):
-        text = f"{path} in body must be of type {form}: {shown}"
-        yield Cause("FieldValueTypeInvalid", f"Invalid value: {shown}: {text}", path)
+        text = f"{path} in body must be of type {form}: {_shown(value)}"
+        yield Cause("FieldValueTypeInvalid", f"Invalid value: {_shown(value)}: {text}", path)
     pattern = schema.get("pattern")
     if pattern is not None and not _pattern(pattern).search(value):
-        yield Cause.bad(path, shown, f"{path} in body should match '{pattern}'")
+        yield Cause.bad(path, _shown(value), f"{path} in body should match '{pattern}'")
+
+
+def _shown(value: Any) -> str:
+    return _quoted(value).decode()
 
 
 def _validate_number(value: float, schema: Schema, path: str) -> Iterator[Cause]:
@@ -254,16 +258,14 @@ def _validate_unique(value: list[Any], schema: Schema, path: str) -> Iterator[Ca
         seen: list[Any] = []
         for i, item in enumerate(value):
             if item in seen:
-                yield Cause.duplicate(f"{path}[{i}]", _quoted(item).decode())
+                yield Cause.duplicate(f"{path}[{i}]", _shown(item))
             seen.append(item)
     elif keys:
         known: set[tuple[Any, ...]] = set()
         for i, item in enumerate(value):
             name = tuple(item.get(key) for key in keys) if isinstance(item, Mapping) else ()
             if name in known and None not in name:
-                shown = ", ".join(
-                    f"{_quoted(k).decode()}:{_quoted(v).decode()}" for k, v in zip(keys, name, strict=True)
-                )
+                shown = ", ".join(f"{_shown(k)}:{_shown(v)}" for k, v in zip(keys, name, strict=True))
                 yield Cause.duplicate(f"{path}[{i}]", f"map[string]interface {{}}{{{shown}}}")
             known.add(name)
 

@@ -8,6 +8,7 @@ import pytest
 
 from karpy.disruption.command import Command, Method
 from karpy.errors import InsufficientCapacity
+from karpy.metrics import DISRUPTION_FAILED_VALIDATIONS
 from karpy.objects import kinds
 from karpy.settings import Settings
 from tests.karpy.controllers.disruption.commanding import apart, is_going, is_marked, keeping, peopled, told
@@ -117,6 +118,64 @@ def test_consolidation_is_made_sure_of_for_a_while() -> None:
     assert commands(stage)[0][1].nodes == (name,)
 
 
+@pytest.mark.core("CORE-607")
+def test_that_nodes_are_empty_is_made_sure_of_for_a_while() -> None:
+    stage = Stage(budgeted("100%", pool()))
+    name = stage.grown(apps("a", 2))
+    stage.scale("a", 0)
+    stage.until(lambda: conditions(stage.claims[0]).get("Consolidatable") == "True")
+    assert 15 <= stage.until(lambda: bool(commands(stage))) <= 17
+    assert commands(stage, Method.EMPTINESS)[0][1].nodes == (name,)
+
+
+@pytest.mark.core("CORE-607")
+def test_empty_nodes_of_a_static_pool_stay() -> None:
+    """There are so many of them because somebody wants so many."""
+    fixed = budgeted("100%", pool())
+    fixed["spec"]["replicas"] = 2
+    stage = Stage(fixed, settings=Settings(static_capacity=True))
+    stage.until(lambda: len(stage.nodes) == 2)
+    names = stage.names(kinds.NODE_CLAIM)
+    stage.run(600)
+    assert stage.names(kinds.NODE_CLAIM) == names
+    assert commands(stage) == []
+
+
+@pytest.mark.core("CORE-593")
+def test_a_pod_that_comes_while_a_node_is_replaced_goes_to_the_replacement() -> None:
+    stage = Stage()
+    old = stage.grown(apps("a", 4))
+    stage.scale("a", 1)
+    stage.until(lambda: len(stage.claims) == 2)
+    (new,) = set(stage.names(kinds.NODE_CLAIM)) - {old}
+    stage.world.apply([bare_pod("late")])
+    stage.until(lambda: bool(stage.api.get(kinds.POD, "late", "default")["spec"].get("nodeName")))
+    assert stage.api.get(kinds.POD, "late", "default")["spec"]["nodeName"] == new
+    stage.until(lambda: stage.names(kinds.NODE_CLAIM) == [new] and stage.running("a") == 1)
+    stage.run(60)
+    assert stage.names(kinds.NODE_CLAIM) == [new]
+
+
+@pytest.mark.core("CORE-594")
+def test_a_node_that_was_launched_for_pods_of_a_node_that_goes_waits_for_them() -> None:
+    """They come one after another, and whoever comes last finds a place too."""
+    hasty = budgeted("100%", pool())
+    hasty["spec"]["disruption"]["consolidateAfter"] = "0s"
+    stage = Stage(hasty)
+    old = stage.grown(apps("a", 4))
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "a"}}
+    stage.world.apply([{**budget, "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}}}])
+    stage.run(60)
+    before = commands(stage)
+    stage.api.delete(kinds.NODE_CLAIM, old)
+    stage.until(lambda: len(stage.claims) == 2)
+    (new,) = set(stage.names(kinds.NODE_CLAIM)) - {old}
+    stage.until(lambda: stage.names(kinds.NODE_CLAIM) == [new] and stage.running("a") == 4)
+    stage.run(120)
+    assert stage.names(kinds.NODE_CLAIM) == [new]
+    assert commands(stage) == before
+
+
 def several() -> Stage:
     """Three nodes that held much, and now a pod of nearly nothing each."""
     stage = Stage(budgeted("100%", pool()))
@@ -143,7 +202,7 @@ def test_several_nodes_go_together_after_a_second_look() -> None:
     stage.until(lambda: all(is_going(stage, name) for name in command.nodes))
 
 
-@pytest.mark.core("CORE-589")
+@pytest.mark.core("CORE-547", "CORE-589")
 def test_where_several_may_no_longer_go_together_one_may_go_alone() -> None:
     stage = several()
     stage.run(5)
@@ -151,5 +210,6 @@ def test_where_several_may_no_longer_go_together_one_may_go_alone() -> None:
     stage.world.apply([bare_pod("late", nodeName=candidates[0])])
     stage.until(lambda: bool(told(stage, "ConsolidationRejected")))
     assert commands(stage) == []
+    assert stage.metrics.told(DISRUPTION_FAILED_VALIDATIONS) == [(1.0, {"consolidation_type": "multi"})]
     stage.until(lambda: bool(commands(stage)), 16)
     assert commands(stage)[0][1].method is Method.SINGLE_NODE

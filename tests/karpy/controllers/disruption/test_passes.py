@@ -86,7 +86,7 @@ def test_a_look_by_some_of_the_methods_has_not_found_nothing(monkeypatch: pytest
     assert [at - rejected for at, _ in seen if at > rejected][:1] == [10.0]
 
 
-@pytest.mark.core("CORE-643")
+@pytest.mark.core("CORE-547", "CORE-643")
 def test_a_command_that_is_no_longer_right_is_told() -> None:
     stage, _empty, oversized = empty_and_oversized()
     stage.until(lambda: bool(told(stage, "ConsolidationCandidate")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from karpy.controllers.base import Request
@@ -243,6 +244,48 @@ def test_a_replacement_that_is_refused_leaves_nothing_behind() -> None:
     stage.run(15)
     assert not is_marked(stage, old)
     assert not stage.operator.state.snapshot().nodes.by_claim[old].is_leaving
+
+
+def test_of_several_replacements_all_come_or_none() -> None:
+    stage = peopled(1)
+    (old,) = stage.names(kinds.NODE_CLAIM)
+    asked: list[Kind] = []
+
+    def create(real: Any, kind: Kind, *rest: Any, **more: Any) -> Any:
+        asked.append(kind)
+        if asked.count(kinds.NODE_CLAIM) == 2:
+            raise refusal(403, "Forbidden")
+        return real(kind, *rest, **more)
+
+    stage.kube.through("create", create)
+    with pytest.raises(KubeError):
+        give(stage, old, replacements=2, method=Method.DRIFT)
+    stage.run(15)
+    assert stage.names(kinds.NODE_CLAIM) == [old]
+    assert len(stage.cloud.machines) == 1
+    assert not is_marked(stage, old)
+
+
+def test_a_node_that_was_left_out_of_a_command_is_in_no_other_before_that_one_ends() -> None:
+    stage = peopled(2)
+    first, second = stage.names(kinds.NODE_CLAIM)
+    until = stage.clock.now() + 20
+
+    def delete(real: Any, kind: Kind, name: str, *rest: Any, **more: Any) -> Any:
+        if kind == kinds.NODE_CLAIM and stage.clock.now() < until:
+            raise refusal(500)
+        return real(kind, name, *rest, **more)
+
+    failing(stage, first)
+    stage.kube.through("delete", delete)
+    command = give(stage, first, second, method=Method.EMPTINESS)
+    stage.run(10)
+    assert queue(stage).busy == {second}
+    alone = attrs.evolve(command, claims=(first,), nodes=(first,))
+    assert not queue(stage).begin(alone, stage.operator.state.snapshot())
+    stage.run(15)
+    assert is_going(stage, second)
+    assert queue(stage).begin(alone, stage.operator.state.snapshot())
 
 
 @pytest.mark.core("CORE-508")

@@ -55,6 +55,7 @@ def test_a_line_says_what_goes_and_what_comes(stage: Stage) -> None:
     assert done == {key: value for key, value in line.items() if key != "command"}
 
 
+@pytest.mark.core("CORE-547")
 def test_a_decision_that_is_no_longer_right_is_counted(stage: Stage) -> None:
     stage.grown(apps("a", 2))
     stage.scale("a", 0)

@@ -8,10 +8,10 @@ import pytest
 
 from karpy_aws.families import FAMILIES
 from karpy_aws.kubeletnumbers import KubeletNumbers
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects import NodeClass
 from karpy_aws.objects.ec2nodeclass import decode_ec2_node_class
 from karpy_aws.objects.nodeclass import NetworkInterface
-from karpy_aws.setup import NodeSetup
 
 GIB = 2**30
 
