@@ -193,7 +193,7 @@ class Launcher:
         """The subnets to launch into by zone, and the set to put those into that were used."""
         choice, now = order.choice, self._with.clock.now()
         full = self._with.unavailable.at(now).subnets
-        wanted = addresses_wanted(choice.types, choice.wanted)
+        wanted = addresses_wanted(choice.types, choice.offerings)
         held = self._with.addresses.hold(order.node_class.status.subnets, wanted, full)
         used: set[str] = set()
         try:
