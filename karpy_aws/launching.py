@@ -27,10 +27,11 @@ from karpy_aws.fleeterrors import FleetError, Launched, launch_error, lessons, r
 from karpy_aws.instances import Instances
 from karpy_aws.launched import claim_annotations, instance_of, new_machine
 from karpy_aws.launchorder import LaunchOrder, order_launch
-from karpy_aws.launchtemplates import LaunchTemplate, launch_templates
+from karpy_aws.launchtemplates import LaunchTemplate
 from karpy_aws.machines import Machine
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.objects.status import Subnet
+from karpy_aws.recenttemplates import RecentTemplates
 from karpy_aws.reservations import ReservationCounts
 from karpy_aws.subnets import SubnetAddresses, addresses_wanted
 from karpy_aws.templatecache import LaunchTemplateCache
@@ -98,6 +99,7 @@ class Launcher:
     ) -> None:
         """``tags`` are those that settings of 0.25 want on everything; ``sells_reserved`` is the feature gate ReservedCapacity."""
         self._with = machinery
+        self._recent = RecentTemplates()
         self._region = region
         self._tags = tags or {}
         self._sells_reserved = sells_reserved
@@ -177,7 +179,7 @@ class Launcher:
     def _templates(self, order: LaunchOrder) -> Iterator[tuple[LaunchTemplate, ...]]:
         with ExitStack() as stack:
             try:
-                made = launch_templates(order.choice.types, order.settings, order.kubelet_of)
+                made = self._recent.templates(order.choice.types, order.settings, order.kubelet_of)
                 stack.enter_context(self._with.templates.using(made))
             except AWSError as error:
                 refused = _refused(_TEMPLATES, error)
@@ -193,7 +195,7 @@ class Launcher:
         """The subnets to launch into by zone, and the set to put those into that were used."""
         choice, now = order.choice, self._with.clock.now()
         full = self._with.unavailable.at(now).subnets
-        wanted = addresses_wanted(choice.types, choice.wanted)
+        wanted = addresses_wanted(choice.types, choice.offerings)
         held = self._with.addresses.hold(order.node_class.status.subnets, wanted, full)
         used: set[str] = set()
         try:

@@ -11,18 +11,22 @@ from karpy.cloud.instancetype import InstanceType
 from karpy.errors import CreateFailed, NodeClassNotReady
 from karpy.objects.meta import find_condition
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.resources import Resources
 from karpy_aws.bootstrap import NodeBootstrap, node_labels, node_taints
+from karpy_aws.capacity import EFA
 from karpy_aws.choice import Choice, choose
 from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.tags import launch_tags
-from karpy_aws.templatedata import TemplateSettings
+from karpy_aws.templatedata import ENCLAVE, TemplateSettings
 from karpy_aws.templategroups import KubeletOf
 
 __all__ = ["LaunchOrder", "check_ready", "order_launch"]
 
 _READY: Final = "Ready"
 _CUSTOM: Final = "Custom"
+_SWITCHED_ON: Final = (EFA, ENCLAVE)
+"""What templates have only for claims that ask for it; of anything else in their requests claims may differ."""
 
 
 @attrs.frozen(kw_only=True)
@@ -73,7 +77,7 @@ def order_launch(
         ),
         capacity_type=choice.capacity_type,
         tags=tags,
-        requests=claim.requests,
+        requests=Resources({name: 1 for name in _SWITCHED_ON if name in claim.requests}),
         tenancy=choice.tenancy,
         partition=choice.partition,
         sells_reserved=sells_reserved,

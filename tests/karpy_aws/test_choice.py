@@ -64,7 +64,7 @@ def bought(found: Choice) -> set[tuple[str, str]]:
     return {
         (each.name, offering.reservation_id or f"{offering.capacity_type} {offering.price}")
         for each in found.types
-        for offering in found.offerings(each)
+        for offering in found.offerings[each.name]
     }
 
 

@@ -107,7 +107,9 @@ def test_the_partitions_of_a_group_are_one_pool() -> None:
 @pytest.mark.aws("AWS-159")
 def test_a_template_that_is_bound_to_a_reservation_has_its_pool_alone() -> None:
     type_ = reserved()
-    chosen = Choice(types=(type_,), wanted=only("reserved"), capacity_type="reserved", tenancy="default")
+    chosen = Choice(
+        types=(type_,), offerings={"m5.large": type_.offerings}, capacity_type="reserved", tenancy="default"
+    )
     found = pools([template(type_, reservation="cr-2")], chosen, BY_ZONE)
     assert [pool.offering.reservation_id for pool in found] == ["cr-2"]
 

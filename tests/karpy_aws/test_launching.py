@@ -10,6 +10,7 @@ import pytest
 from karpy.cloud.instancetype import InstanceType
 from karpy.cloud.provider import Instance
 from karpy.errors import CreateFailed, InsufficientCapacity, NodeClassNotReady, ProviderError, Throttled
+from karpy.objects.kinds import PROVISIONER, Kind
 from karpy.objects.meta import Condition, ObjectMeta
 from karpy.objects.nodeclaim import NodeClaim
 from karpy.requirements import Requirement, Requirements
@@ -393,6 +394,15 @@ def test_a_class_that_is_ready_or_says_nothing_is_launched_from(
 def of_generation(generation: int, *conditions: Condition) -> NodeClass:
     status = attrs.evolve(STATUS, conditions=conditions)
     return attrs.evolve(CLASS, metadata=ObjectMeta(name="web", generation=generation), status=status)
+
+
+@pytest.mark.aws("AWS-161", "AWS-195")
+@pytest.mark.parametrize("origin", [AWS_NODE_TEMPLATE, PROVISIONER])
+def test_machines_of_older_generations_are_launched_and_found_again(account: Account, origin: Kind) -> None:
+    older = attrs.evolve(CLASS, origin=origin, ami_family="AL2")
+    instance = account.create(None, older)
+    account.start_anew()
+    assert account.create(None, older).provider_id == instance.provider_id
 
 
 @pytest.mark.aws("AWS-184")

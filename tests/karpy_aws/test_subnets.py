@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 
@@ -32,18 +33,28 @@ def test_a_subnet_that_was_refused_is_taken_only_where_there_is_no_other() -> No
     assert by_zone(ALL, free, {"subnet-2", "subnet-3"}) == {A: ONE, B: FAR}
 
 
+@pytest.mark.parametrize(("count", "taken"), [(100, "subnet-1"), (90, "subnet-1"), (89, "subnet-2")])
+def test_the_subnet_of_before_is_taken_again_while_it_has_about_as_many(count: int, taken: str) -> None:
+    free = {"subnet-1": count, "subnet-2": 100}
+    assert by_zone((ONE, TWO), free, before={"subnet-1"})[A].id == taken
+
+
+def test_the_subnet_of_before_is_not_taken_again_once_it_was_refused() -> None:
+    free = {"subnet-1": 100, "subnet-2": 100}
+    assert by_zone((ONE, TWO), free, {"subnet-1"}, before={"subnet-1"}) == {A: TWO}
+
+
 @pytest.mark.aws("AWS-207")
 def test_a_machine_takes_as_many_addresses_as_the_least_type_of_its_zone() -> None:
     def machine(pods: int, *offerings: Offering) -> InstanceType:
         return InstanceType(f"type-{pods}", Requirements(), offerings, Resources({"pods": pods}))
 
-    spot = Requirements.from_labels({"karpenter.sh/capacity-type": "spot"})
     types = [
-        machine(10, Offering(A, "on-demand", 1.0)),
-        machine(20, Offering(A, "spot", 1.0), Offering(B, "spot", 1.0, available=False)),
+        machine(10),
+        machine(20, Offering(A, "spot", 1.0)),
         machine(30, Offering(A, "spot", 1.0), Offering(B, "spot", 1.0)),
     ]
-    assert addresses_wanted(types, spot) == {A: 20, B: 30}
+    assert addresses_wanted(types, {each.name: each.offerings for each in types}) == {A: 20, B: 30}
 
 
 class Vpc:
@@ -63,6 +74,14 @@ def vpc() -> Vpc:
 @pytest.mark.aws("AWS-207")
 def test_launches_under_way_are_spread_over_the_subnets_of_a_zone(vpc: Vpc) -> None:
     assert [vpc.launch().subnets[A].id for _ in range(4)] == ["subnet-1", "subnet-2", "subnet-1", "subnet-2"]
+
+
+def test_equal_launches_stay_in_a_subnet_for_a_while() -> None:
+    addresses = SubnetAddresses()
+    addresses.synced({"subnet-1": 1_000, "subnet-2": 1_000})
+    taken = [addresses.hold((ONE, TWO), {A: 30}).subnets[A].id for _ in range(40)]
+    assert sum(first != second for first, second in pairwise(taken)) < 10
+    assert abs(addresses.free()["subnet-1"] - addresses.free()["subnet-2"]) < 100
 
 
 @pytest.mark.aws("AWS-207")
