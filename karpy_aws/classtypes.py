@@ -18,6 +18,7 @@ from karpy_aws.kubeletconfigs import kubelet_configs
 from karpy_aws.kubeletnumbers import type_facts
 from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
+from karpy_aws.objects.kubelet import Kubelet
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.sales import Sales
 from karpy_aws.settings import AWSSettings
@@ -26,6 +27,7 @@ from karpy_aws.templategroups import KubeletOf
 __all__ = ["ClassTypes"]
 
 _MOST: Final = 256
+_PODS_WITHOUT_LIMIT: Final = 110
 
 
 class ClassTypes:
@@ -59,13 +61,22 @@ class ClassTypes:
     def kubelet_of(self, node_class: NodeClass, cluster: ClusterFacts) -> KubeletOf:
         """What the kubelets of each type are told. Before EC2NodeClass the image found out how many pods there is room for."""
         return kubelet_configs(
-            node_class,
+            self._with_density(node_class),
             self._setup(node_class),
             self._sales.described,
             dns_ip=cluster.dns_ip,
             expressions=self._settings.node_class_cel,
             tells_pods=node_class.origin == EC2_NODE_CLASS,
         )
+
+    def _with_density(self, node_class: NodeClass) -> NodeClass:
+        """A setting of 0.25 let machines take as many pods as the kubelet does by itself, whatever addresses there are."""
+        kubelet = node_class.kubelet
+        is_limited = self._settings.eni_limited_pod_density or node_class.origin == EC2_NODE_CLASS
+        if is_limited or (kubelet is not None and kubelet.max_pods is not None):
+            return node_class
+        block = {**(kubelet.raw if kubelet is not None else {}), "maxPods": _PODS_WITHOUT_LIMIT}
+        return attrs.evolve(node_class, kubelet=Kubelet.from_dict(block))
 
     def kubelet_problem(self, node_class: NodeClass) -> Problem | None:
         """What is wrong with the class's kubelet block. Only one with expressions needs the instance types.
@@ -91,7 +102,7 @@ class ClassTypes:
         if known is not None and known[0] is node_class:
             return known[1]
         made = NodeSetup.of(
-            node_class,
+            self._with_density(node_class),
             expressions=self._settings.node_class_cel,
             memory_overhead_percent=self._settings.vm_memory_overhead_percent,
             reserved_enis=self._settings.reserved_enis,

@@ -48,3 +48,35 @@ def test_a_block_that_cannot_be_read_is_told() -> None:
         setup.provider.instance_types(attrs.evolve(POOL, kubelet={"maxPods": []}), raw)
     with pytest.raises(NodeClassNotReady, match=r"v1beta1-kubelet-conversion.*a kubelet block as JSON"):
         setup.provider.create(of_older_pool("{"), raw, setup.choices(raw))
+
+
+TEMPLATE = {
+    "apiVersion": "karpenter.k8s.aws/v1alpha1",
+    "kind": "AWSNodeTemplate",
+    "metadata": {"name": "default", "uid": "t-1"},
+    "spec": {
+        "amiFamily": "Custom",
+        "amiSelector": {"aws-ids": "ami-arm64"},
+        "subnetSelector": {"karpenter.sh/discovery": "mine"},
+        "securityGroupSelector": {"karpenter.sh/discovery": "mine"},
+        "instanceProfile": "nodes",
+    },
+}
+
+
+@pytest.mark.parametrize(("block", "pods"), [(None, 110), ({"podsPerCore": 10}, 20), ({"maxPods": 7}, 7)])
+def test_a_setting_of_025_lets_machines_take_pods_whatever_addresses_there_are(
+    block: dict[str, int] | None, pods: int
+) -> None:
+    setup = Setup.of(eni_limited_pod_density=False)
+    types = setup.provider.instance_types(attrs.evolve(POOL, kubelet=block), TEMPLATE)
+    found = types.by_name("m5.large")
+    assert found is not None
+    assert found.max_pods == pods
+
+
+def test_the_setting_is_none_of_an_ec2_node_class() -> None:
+    setup = Setup.of(eni_limited_pod_density=False)
+    found = setup.provider.instance_types(POOL, setup.resolved()).by_name("m5.large")
+    assert found is not None
+    assert found.max_pods == 29
