@@ -5,22 +5,13 @@ Each filter takes what the one before left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from karpy import labels as core
-from karpy.cloud.instancetype import (
-    InstanceType,
-    Offering,
-    Price,
-    cheapest,
-    compatible,
-    holding,
-    offerings_for,
-    order_by_price,
-)
+from karpy.cloud.instancetype import InstanceType, Offering, holding, offerings_for
 from karpy.errors import InsufficientCapacity
 from karpy.requirements import Requirement, Requirements
 from karpy.resources import Resources
@@ -40,24 +31,40 @@ _EXOTIC: Final = (
     *("aws.amazon.com/neuron", "aws.amazon.com/neuroncore"),
 )
 
-Types = Sequence[InstanceType]
+
+@attrs.frozen
+class _Sold:
+    """A type, and of its offerings those that will do: the cheapest first."""
+
+    type: InstanceType
+    offerings: tuple[Offering, ...]
+
+    def only(self, kept: Iterable[Offering]) -> _Sold:
+        """With these offerings alone. The type itself loses the others, since templates are made for what it has."""
+        kept = tuple(kept)
+        if len(kept) == len(self.offerings):
+            return self
+        return _Sold(attrs.evolve(self.type, offerings=kept), kept)
+
+    def bought_as(self, capacity_type: str) -> tuple[Offering, ...]:
+        return tuple(offering for offering in self.offerings if offering.capacity_type == capacity_type)
+
+
+Market = Sequence[_Sold]
 
 
 @attrs.frozen(kw_only=True)
 class Choice:
-    """What a fleet is asked for. ``wanted`` is what the claim requires, with the capacity type that was settled on."""
+    """What a fleet is asked for."""
 
     types: tuple[InstanceType, ...]
     """The cheapest first."""
-    wanted: Requirements
+    offerings: Mapping[str, tuple[Offering, ...]]
+    """By type, those of the capacity type that was settled on: the cheapest first."""
     capacity_type: str
     tenancy: str
     partition: int | None = None
     """Of the placement group, when the claim asks for one."""
-
-    def offerings(self, instance_type: InstanceType) -> tuple[Offering, ...]:
-        """The offerings of a type that will do: the cheapest first."""
-        return offerings_for(instance_type, self.wanted)
 
 
 def choose(
@@ -68,22 +75,22 @@ def choose(
     Raises:
         InsufficientCapacity: nothing will do, or too little to meet ``minValues``.
     """
-    left: Types = tuple(types)
+    left = _to_be_had(types, wanted, requests)
     for keep in _FILTERS:
-        left = keep(left, wanted, requests)
-        if not left:
-            raise InsufficientCapacity("all requested instance types were unavailable during launch")
-    ordered = order_by_price(left, wanted)[:MOST_TYPES]
+        left = keep(left, wanted)
+    if not left:
+        raise InsufficientCapacity("all requested instance types were unavailable during launch")
+    ordered = sorted(left, key=lambda sold: (sold.offerings[0].sort_price, sold.type.name))[:MOST_TYPES]
     lacking = _lacking_values(ordered, wanted) if strict_min_values else ()
     if lacking:
         told = ", ".join(lacking)
         raise InsufficientCapacity(
             f"minValues requirement is not met for label(s) {told} by the {len(ordered)} cheapest instance types"
         )
-    capacity_type = _capacity_type(ordered, wanted)
+    capacity_type = _capacity_type(ordered)
     return Choice(
-        types=ordered,
-        wanted=wanted & Requirements([Requirement.in_(core.CAPACITY_TYPE, capacity_type)]),
+        types=tuple(sold.type for sold in ordered),
+        offerings={sold.type.name: sold.bought_as(capacity_type) for sold in ordered},
         capacity_type=capacity_type,
         tenancy=_tenancy(wanted),
         partition=wanted_partition(wanted),
@@ -92,7 +99,9 @@ def choose(
 
 def flexibility_warning(wanted: Requirements, capacity_type: str, type_count: int) -> str:
     """What to warn of when on-demand machines are launched though spot is allowed, and few types remain; empty otherwise."""
-    if capacity_type != core.ON_DEMAND or not _allows(wanted, core.SPOT) or type_count >= _FLEXIBLE:
+    asked = wanted.get(core.CAPACITY_TYPE)
+    allows_spot = asked is None or asked.has(core.SPOT)
+    if capacity_type != core.ON_DEMAND or not allows_spot or type_count >= _FLEXIBLE:
         return ""
     return (
         f"at least {_FLEXIBLE} instance types are recommended when flexible to spot but requesting on-demand, "
@@ -100,54 +109,57 @@ def flexibility_warning(wanted: Requirements, capacity_type: str, type_count: in
     )
 
 
+def _to_be_had(types: Iterable[InstanceType], wanted: Requirements, requests: Resources) -> Market:
+    """What the claim allows, holds what it asks for, and is there."""
+    allowed = (each for each in types if each.requirements.intersects(wanted) is None)
+    able = (found for each in allowed if (found := holding(each, requests)) is not None)
+    return [_Sold(each, offerings) for each in able if (offerings := offerings_for(each, wanted))]
+
+
 # Filters
 
 
-def _to_be_had(types: Types, wanted: Requirements, requests: Resources) -> Types:
-    """What the claim allows, holds what it asks for, and is there."""
-    able = (found for each in types if (found := holding(each, requests)) is not None)
-    return compatible(able, wanted)
-
-
-def _one_kind_of_reservation(types: Types, wanted: Requirements, _requests: Resources) -> Types:
+def _one_kind_of_reservation(market: Market, _wanted: Requirements) -> Market:
     """A fleet launches into one kind of reservation only: that of the cheapest offering."""
-    had = [(each, Reservation.of(each.offering)) for each in _reserved(types, wanted)]
-    if not had:
-        return types
-    _, best = min(had, key=lambda each: (each[0].offering.sort_price, _preference(each[1])))
-    return _with_offerings(types, [each for each, kind in had if _preference(kind) == _preference(best)])
+    kinds = [(offering.sort_price, _kind(offering)) for _, offering in _reserved(market)]
+    return _with_reserved(market, lambda _sold, offering: _kind(offering) == min(kinds)[1]) if kinds else market
 
 
-def _preference(reservation: Reservation) -> tuple[bool, bool]:
-    """The smaller one where prices are the same."""
+def _kind(offering: Offering) -> tuple[bool, bool]:
+    """Interruptible, and a capacity block; the smaller one is preferred where prices are the same."""
+    reservation = Reservation.of(offering)
     return (reservation.interruptible, reservation.kind == CAPACITY_BLOCK)
 
 
-def _one_capacity_block(types: Types, wanted: Requirements, _requests: Resources) -> Types:
+def _one_capacity_block(market: Market, _wanted: Requirements) -> Market:
     """A fleet takes a single capacity block."""
-    blocks = [each for each in _reserved(types, wanted) if Reservation.of(each.offering).kind == CAPACITY_BLOCK]
-    return _with_offerings(types, [min(blocks, key=_price_and_place)]) if blocks else types
+    blocks = [
+        (offering.sort_price, sold.type.name, offering.zone, offering.reservation_id or "")
+        for sold, offering in _reserved(market)
+        if Reservation.of(offering).kind == CAPACITY_BLOCK
+    ]
+    if not blocks:
+        return market
+    _, name, zone, id_ = min(blocks)
+    return _with_reserved(market, lambda sold, o: (sold.type.name, o.zone, o.reservation_id or "") == (name, zone, id_))
 
 
-def _price_and_place(sold: _Sold) -> tuple[float, str, str, str]:
-    return (sold.offering.sort_price, sold.type_name, sold.offering.zone, sold.offering.reservation_id or "")
-
-
-def _one_reservation_a_pool(types: Types, wanted: Requirements, _requests: Resources) -> Types:
+def _one_reservation_a_pool(market: Market, _wanted: Requirements) -> Market:
     """Of each type in each zone the reservation with the most machines left: a fleet takes every pool once."""
-    best: dict[tuple[str, str], _Sold] = {}
-    for sold in _reserved(types, wanted):
-        pool = (sold.type_name, sold.offering.zone)
-        if pool not in best or best[pool].offering.reservation_capacity < sold.offering.reservation_capacity:
-            best[pool] = sold
-    return _with_offerings(types, best.values()) if best else types
+    best: dict[tuple[str, str], tuple[int, str]] = {}
+    for sold, offering in _reserved(market):
+        pool, worth = (sold.type.name, offering.zone), (-offering.reservation_capacity, offering.reservation_id or "")
+        best[pool] = min(best.get(pool, worth), worth)
+    if not best:
+        return market
+    return _with_reserved(market, lambda sold, o: best[sold.type.name, o.zone][1] == (o.reservation_id or ""))
 
 
-def _nothing_exotic(types: Types, wanted: Requirements, _requests: Resources) -> Types:
+def _nothing_exotic(market: Market, wanted: Requirements) -> Market:
     """Bare metal and accelerators are for those who ask for nothing else."""
     if _has_min_values(wanted):
-        return types
-    return [each for each in types if not _is_exotic(each)] or types
+        return market
+    return [sold for sold in market if not _is_exotic(sold.type)] or market
 
 
 def _is_exotic(instance_type: InstanceType) -> bool:
@@ -156,27 +168,22 @@ def _is_exotic(instance_type: InstanceType) -> bool:
     return is_metal or any(instance_type.capacity.get(name, 0) for name in _EXOTIC)
 
 
-def _no_dear_spot(types: Types, wanted: Requirements, _requests: Resources) -> Types:
+def _no_dear_spot(market: Market, wanted: Requirements) -> Market:
     """Spot that costs more than the cheapest on-demand machine is not worth its interruptions."""
-    if _has_min_values(wanted) or not (_allows(wanted, core.SPOT) and _allows(wanted, core.ON_DEMAND)):
-        return types
-    had = [offering for type_ in types for offering in offerings_for(type_, wanted)]
-    on_demand = [offering.sort_price for offering in had if offering.capacity_type == core.ON_DEMAND]
-    if not on_demand or not any(offering.capacity_type == core.SPOT for offering in had):
-        return types
+    if _has_min_values(wanted):
+        return market
+    on_demand = [offering.sort_price for sold in market for offering in sold.bought_as(core.ON_DEMAND)]
+    if not on_demand or not any(sold.bought_as(core.SPOT) for sold in market):
+        return market
     limit = min(on_demand)
-    return compatible((_without_spot_above(limit, each) for each in types), wanted)
-
-
-def _without_spot_above(limit: Price, instance_type: InstanceType) -> InstanceType:
-    kept = tuple(
-        each for each in instance_type.offerings if each.capacity_type != core.SPOT or each.sort_price <= limit
+    left = (
+        sold.only(each for each in sold.offerings if each.capacity_type != core.SPOT or each.sort_price <= limit)
+        for sold in market
     )
-    return instance_type if len(kept) == len(instance_type.offerings) else attrs.evolve(instance_type, offerings=kept)
+    return [sold for sold in left if sold.offerings]
 
 
-_FILTERS: Final[tuple[Callable[[Types, Requirements, Resources], Types], ...]] = (
-    _to_be_had,
+_FILTERS: Final[tuple[Callable[[Market, Requirements], Market], ...]] = (
     _one_kind_of_reservation,
     _one_capacity_block,
     _one_reservation_a_pool,
@@ -188,64 +195,43 @@ _FILTERS: Final[tuple[Callable[[Types, Requirements, Resources], Types], ...]] =
 # What filters are made of
 
 
-@attrs.frozen
-class _Sold:
-    type_name: str
-    offering: Offering
+def _reserved(market: Market) -> Iterator[tuple[_Sold, Offering]]:
+    return ((sold, offering) for sold in market for offering in sold.bought_as(core.RESERVED))
 
 
-def _reserved(types: Types, wanted: Requirements) -> Iterator[_Sold]:
-    """The reserved offerings that will do, by their ids. A claim that does not allow reserved has none."""
-    for type_ in types:
-        found = (each for each in offerings_for(type_, wanted) if each.capacity_type == core.RESERVED)
-        for offering in sorted(found, key=lambda each: each.reservation_id or ""):
-            yield _Sold(type_.name, offering)
-
-
-def _with_offerings(types: Types, kept: Iterable[_Sold]) -> Types:
-    """The types with these very offerings alone; those that have none of them are left out."""
-    ids = {(sold.type_name, id(sold.offering)) for sold in kept}
-    found = (
-        attrs.evolve(each, offerings=tuple(o for o in each.offerings if (each.name, id(o)) in ids)) for each in types
-    )
-    return [each for each in found if each.offerings]
-
-
-def _allows(wanted: Requirements, capacity_type: str) -> bool:
-    asked = wanted.get(core.CAPACITY_TYPE)
-    return asked is None or asked.has(capacity_type)
+def _with_reserved(market: Market, is_kept: Callable[[_Sold, Offering], bool]) -> Market:
+    """With the reserved offerings for which that holds, and no others; types that have none are left out."""
+    found = (sold.only(each for each in sold.bought_as(core.RESERVED) if is_kept(sold, each)) for sold in market)
+    return [sold for sold in found if sold.offerings]
 
 
 def _has_min_values(wanted: Requirements) -> bool:
     return any(requirement.min_values for requirement in wanted.values())
 
 
-def _lacking_values(types: Types, wanted: Requirements) -> tuple[str, ...]:
+def _lacking_values(market: Market, wanted: Requirements) -> tuple[str, ...]:
     """The labels of which the types have fewer different values than the claim wants them to have."""
     return tuple(
         sorted(
             key
             for key, requirement in wanted.items()
-            if requirement.min_values and len(_values(types, requirement)) < requirement.min_values
+            if requirement.min_values and len(_values(market, requirement)) < requirement.min_values
         )
     )
 
 
-def _values(types: Types, wanted: Requirement) -> set[str]:
-    held = (type_.requirements.get(wanted.key) for type_ in types)
+def _values(market: Market, wanted: Requirement) -> set[str]:
+    held = (sold.type.requirements.get(wanted.key) for sold in market)
     return {value for each in held if each is not None and not each.complement for value in each.values}
 
 
 # What is settled on
 
 
-def _capacity_type(types: Types, wanted: Requirements) -> str:
+def _capacity_type(market: Market) -> str:
     """What was paid for already, else what is cheap, else what is dear."""
-    for kind in (core.RESERVED, core.SPOT):
-        bought = wanted & Requirements([Requirement.in_(core.CAPACITY_TYPE, kind)])
-        if _allows(wanted, kind) and any(cheapest(each, bought) is not None for each in types):
-            return kind
-    return core.ON_DEMAND
+    had = {offering.capacity_type for sold in market for offering in sold.offerings}
+    return next((kind for kind in (core.RESERVED, core.SPOT) if kind in had), core.ON_DEMAND)
 
 
 def _tenancy(wanted: Requirements) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -177,7 +178,7 @@ class Discovery:
             except AWSError:
                 raise
             except ProviderError as error:  # nothing was refused: there are none
-                found.problems.append(Problem("AMINotFound", str(error), may_pass=True))
+                found.problems.append(Problem("AMINotFound", str(error)))
                 return Answer(())
             found.kept.extend(images.kept)
             if not images.images:
@@ -272,7 +273,7 @@ class Discovery:
         found: list[Mapping[str, Any]] = []
         error: AWSError | None = None
         for request in requests:
-            answer = memory.ask((member, _question(request)), lambda asked=request: tuple(items(call, asked, member)))
+            answer = memory.ask((member, _question(request)), partial(_all, call, request, member))
             found.extend(answer.value)
             error = error or answer.error
         return Answer(tuple(found), error)
@@ -300,6 +301,10 @@ class Discovery:
             if not error.code.startswith(_NO_GROUP):
                 raise
             return None
+
+
+def _all(call: Callable[[Request], Response], request: Request, member: str) -> Entries:
+    return tuple(items(call, request, member))
 
 
 def _question(request: Request) -> str:

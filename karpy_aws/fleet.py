@@ -68,7 +68,7 @@ def _pools_of(template: LaunchTemplate, choice: Choice, subnets: Mapping[str, Su
     reservation = template.group.reservation if template.group else None
     for instance_type in template.types:
         seen: set[str] = set()
-        for offering in choice.offerings(instance_type):
+        for offering in choice.offerings[instance_type.name]:
             is_other = reservation is not None and offering.reservation_id != reservation.id
             if offering.zone in subnets and offering.zone not in seen and not is_other:
                 seen.add(offering.zone)

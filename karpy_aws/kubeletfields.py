@@ -42,7 +42,7 @@ def go_duration(written: str) -> float | None:
 _DURATION: Final = with_rules(
     text(),
     Rule(
-        "true",
+        "",
         "a duration such as 30s or 1h2m",
         lambda value: "" if go_duration(value) is not None else f"{value!r} is not a duration",
     ),

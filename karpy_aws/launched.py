@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -11,7 +11,9 @@ from karpy import labels as core
 from karpy.cloud.instancetype import InstanceType, Offering, as_bought
 from karpy.cloud.provider import Instance
 from karpy.objects.nodeclaim import NodeClaim
+from karpy.resources import Resources
 from karpy_aws import labels
+from karpy_aws.capacity import EFA
 from karpy_aws.choice import Choice
 from karpy_aws.fleet import Pool
 from karpy_aws.machines import Machine
@@ -22,6 +24,11 @@ from karpy_aws.templategroups import Reservation
 __all__ = ["INSTANCE_PROFILE_ANNOTATION", "claim_annotations", "instance_of", "new_machine"]
 
 INSTANCE_PROFILE_ANNOTATION: Final = f"{labels.GROUP}/instance-profile-name"
+_OF_THIS_MACHINE: Final = (
+    *(labels.CAPACITY_RESERVATION_ID, labels.CAPACITY_RESERVATION_TYPE, labels.CAPACITY_RESERVATION_INTERRUPTIBLE),
+    *(labels.PLACEMENT_GROUP_ID, labels.PLACEMENT_GROUP_PARTITION, labels.INSTANCE_TENANCY),
+)
+"""What a type could have, and the machine alone says whether it does."""
 _PENDING: Final = "pending"
 _ARCHITECTURES: Final = {"amd64": "x86_64"}
 
@@ -55,21 +62,38 @@ def new_machine(
     )
 
 
-def instance_of(machine: Machine, types: Iterable[InstanceType], annotations: Mapping[str, str]) -> Instance:
-    """The machine with all that its type says of it. A type that is not among ``types`` says nothing."""
+def instance_of(
+    machine: Machine, types: Iterable[InstanceType], annotations: Mapping[str, str], *, has_efa: bool = True
+) -> Instance:
+    """The machine with all that its type says of it. A type that is not among ``types`` says nothing.
+
+    Without ``has_efa`` it was given no EFA devices, though its type may have them.
+    """
     instance = attrs.evolve(machine.instance(), annotations=annotations)
     type_ = next((each for each in types if each.name == machine.instance_type), None)
     if type_ is None:
         return instance
     offering = _offering_of(machine, type_)
     bought = type_ if offering is None else as_bought(type_, offering)
-    bought_as = {} if offering is None else offering.requirements.without(labels.PLACEMENT_GROUP_PARTITION).labels()
+    decided = type_.requirements if offering is None else type_.requirements & offering.requirements
+    missing = () if has_efa else (EFA,)
     return attrs.evolve(
         instance,
-        labels={**type_.requirements.labels(), **bought_as, **instance.labels},
-        capacity=bought.capacity,
-        allocatable=bought.allocatable,
+        labels={**decided.without(*_OF_THIS_MACHINE).labels(), **_interruptible(offering), **instance.labels},
+        capacity=_without(bought.capacity, missing),
+        allocatable=_without(bought.allocatable, missing),
     )
+
+
+def _interruptible(offering: Offering | None) -> dict[str, str]:
+    """EC2 does not say it of machines."""
+    key = labels.CAPACITY_RESERVATION_INTERRUPTIBLE
+    value = offering.requirements.labels().get(key) if offering is not None else None
+    return {} if value is None else {key: value}
+
+
+def _without(amounts: Resources, missing: Collection[str]) -> Resources:
+    return Resources({name: amount for name, amount in amounts.items() if name not in missing})
 
 
 def _offering_of(machine: Machine, instance_type: InstanceType) -> Offering | None:

@@ -75,7 +75,7 @@ class NodeClasses:
         return self.last_known(raw)
 
     def found(self, node_class: NodeClass, status: NodeClassStatusFields) -> None:
-        """What a class refers to was looked up. An equal answer leaves what was made of the last one. Conditions are the object's."""
+        """What a class refers to was looked up; conditions stay the object's. An equal answer leaves what was made of the last."""
         key, status = _key(node_class), attrs.evolve(status, conditions=())
         with self._lock:
             if self._found.get(key) == status:

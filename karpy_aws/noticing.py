@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from karpy import labels as core
@@ -21,7 +21,7 @@ __all__ = ["NamesOfMachines", "Notices"]
 
 _CHECKED_S: Final = 60.0
 _LISTED_S: Final = 30.0
-_OF_CHECKS: Final = "status-check/"
+_OWN: Final = "karpy/"
 """How the ids of notices begin that no queue knows."""
 
 
@@ -39,24 +39,30 @@ class Notices:
         unavailable: UnavailableOfferings,
         reservations: ReservationCounts,
         clock: Clock,
+        *,
+        expiring: Callable[[], Collection[str]],
         failed: Callable[[AWSError], object],
     ) -> None:
+        """``expiring`` are the capacity blocks that end soon."""
         self._ec2 = ec2
         self._queue = queue
         self._instances = instances
         self._unavailable = unavailable
         self._reservations = reservations
         self._clock = clock
+        self._expiring = expiring
         self._failed = failed
+        self._told_to_leave: frozenset[str] = frozenset()
         self._checked_at: float | None = None
         self._may_check = True
         self._unhealthy: frozenset[Unhealthy] = frozenset()
         self._open: dict[str, Notice] = {}
-        """Of EC2's checks, those that were not dealt with yet."""
+        """Those of no queue that were not dealt with yet."""
 
     def messages(self, most: int) -> Sequence[Notice]:
         """Raises: AWSError: the queue is missing, or may not be read."""
         self._check()
+        self._leave_blocks()
         found = [*self._open.values()][:most]
         if self._queue is not None and len(found) < most:
             found.extend(self._queue.messages(most - len(found)))
@@ -66,7 +72,7 @@ class Notices:
 
     def acknowledge(self, notice: Notice) -> None:
         """Raises: AWSError: the queue would not delete the message."""
-        if notice.id.startswith(_OF_CHECKS):
+        if notice.id.startswith(_OWN):
             self._open.pop(notice.id, None)
         elif self._queue is not None:
             self._queue.acknowledge(notice)
@@ -101,10 +107,20 @@ class Notices:
                 notice = _notice_of(ailing, machine, now)
                 self._open[notice.id] = notice
 
+    def _leave_blocks(self) -> None:
+        """Machines in a capacity block are told of some minutes before EC2 ends them by itself."""
+        blocks, now = self._expiring(), self._clock.now()
+        leaving = [each for each in self._instances.all_known() if each.reservation_id in blocks] if blocks else []
+        for machine in leaving:
+            if machine.id not in self._told_to_leave:
+                id_ = f"{_OWN}{machine.id}/{machine.reservation_id}"
+                self._open[id_] = Notice(id_, NoticeKind.RESERVATION_INTERRUPTION, machine.provider_id, now)
+        self._told_to_leave = frozenset(machine.id for machine in leaving)
+
 
 def _notice_of(ailing: Unhealthy, machine: Machine, now: float) -> Notice:
     """EC2 finds it ill, or will do something to it: either way it is to be replaced."""
-    id_ = f"{_OF_CHECKS}{machine.id}/{ailing.ailment}"
+    id_ = f"{_OWN}{machine.id}/{ailing.ailment}"
     return Notice(id_, NoticeKind.SCHEDULED_CHANGE, machine.provider_id, now)
 
 

@@ -6,7 +6,8 @@ It has no threads of its own: what must be asked again now and then is asked by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import structlog
@@ -15,7 +16,7 @@ from karpy.clock import Clock, SystemClock
 from karpy.cloud.instancetype import InstanceType, InstanceTypes
 from karpy.cloud.notices import Notice
 from karpy.cloud.provider import Instance, NodeClassStatus, RawNodeClass, RegistrationHook, RepairPolicy
-from karpy.errors import InvalidObject, NodeClaimNotFound, NodeClassNotReady
+from karpy.errors import InvalidObject, NodeClaimNotFound, NodeClassNotReady, ProviderError
 from karpy.labels import LabelSpec
 from karpy.objects.kinds import Kind
 from karpy.objects.nodeclaim import NodeClaim
@@ -25,7 +26,7 @@ from karpy_aws import defaults
 from karpy_aws.api import APIs
 from karpy_aws.batching import WINDOWS, BatchedEC2, Window
 from karpy_aws.classtypes import ClassTypes
-from karpy_aws.clusterfacts import Cluster, Seen
+from karpy_aws.clusterfacts import Cluster, Seen, version_problem
 from karpy_aws.discovery import Discovery
 from karpy_aws.drift import drift_reason
 from karpy_aws.errors import AWSError
@@ -39,9 +40,11 @@ from karpy_aws.noticing import NamesOfMachines, Notices
 from karpy_aws.objects import NODE_CLASSES, NodeClass
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.hashing import hash_annotations
+from karpy_aws.poolkubelets import PoolKubelets
 from karpy_aws.pricing import PriceBook
 from karpy_aws.profiles import Profiles
 from karpy_aws.registration import MemoryHook, PartitionHook, TaggingHook
+from karpy_aws.reservations import EXPIRING
 from karpy_aws.resolving import Resolver
 from karpy_aws.sales import Sales
 from karpy_aws.settings import AWSSettings
@@ -93,6 +96,7 @@ class AWSProvider:
         clock, cluster_name = clock or SystemClock(), settings.cluster_name
         self._clock = clock
         self._log = log or structlog.get_logger().bind(provider=self.name)
+        self._keeps_out_of_zones = settings.enable_zonal_shift
         self._cluster = Cluster(apis.eks, settings, seen, clock=clock)
         self._sales = Sales(
             apis,
@@ -135,6 +139,7 @@ class AWSProvider:
             free_addresses=addresses.synced,
         )
         self._types = ClassTypes(self._sales, settings, self._upkeep.ensure_sales, reserved_capacity=reserved_capacity)
+        self._kubelets = PoolKubelets()
         validation = Validation(apis.ec2, templates, clock, region=apis.region, tags=settings.tags)
         self._resolver = Resolver(
             self._cluster,
@@ -170,7 +175,8 @@ class AWSProvider:
             self._sales.unavailable,
             self._sales.reservations,
             clock,
-            self._tell_failed_check,
+            expiring=self._expiring_blocks,
+            failed=self._tell_failed_check,
         )
         self.registration_hooks: Sequence[RegistrationHook] = (
             PartitionHook(self._instances, discovery.has_partitions),
@@ -178,11 +184,25 @@ class AWSProvider:
             MemoryHook(self._note_memory),
         )
 
+    def check_cluster(self) -> None:
+        """Whether all is known that machines need to join, and zones can be kept out of where that is asked for.
+
+        Raises:
+            AWSError: EKS does not tell of the cluster, or zonal shift does not know it.
+            InvalidObject: what is told cannot be read.
+        """
+        facts = self._cluster.facts()
+        problem = version_problem(facts.version) if facts.version else ""
+        if problem:
+            self._log.warning(problem)
+        if self._keeps_out_of_zones:
+            self._sales.refresh_shifts(facts)
+
     # What can be bought
 
     def instance_types(self, pool: NodePool, node_class: RawNodeClass) -> InstanceTypes:
-        del pool
-        return self._types.types(self._resolver.get(node_class))
+        with _unreadable(NodeClassNotReady):
+            return self._types.types(self._kubelets.of_pool(self._resolver.get(node_class), pool))
 
     def default_requirements(self, pool: NodePool) -> Requirements:
         return defaults.default_requirements(pool)
@@ -191,19 +211,17 @@ class AWSProvider:
 
     def create(self, claim: NodeClaim, node_class: RawNodeClass, choices: Sequence[InstanceType]) -> Instance:
         self._upkeep.ensure_sales()
-        try:
-            found = self._resolver.get(node_class)
-        except InvalidObject as error:
-            raise NodeClassNotReady(str(error)) from error
-        cluster = self._cluster.facts()
-        kubelet_of = self._types.kubelet_of(found, cluster)
+        with _unreadable(NodeClassNotReady):
+            found, cluster = self._resolver.get_to_launch(node_class), self._cluster.facts()
+            kubelet_of = self._types.kubelet_of(self._kubelets.of_claim(found, claim), cluster)
         return self._launcher.create(claim, found, choices, cluster=cluster, kubelet_of=kubelet_of)
 
     def delete(self, provider_id: str) -> None:
         self._upkeep.at_any_call()
         known = self._instances.known(provider_id.rpartition("/")[2])
         try:
-            self._instances.delete(provider_id)
+            with _unreadable(NodeClaimNotFound):
+                self._instances.delete(provider_id)
         except NodeClaimNotFound:
             if known is not None and known.reservation_id:
                 self._sales.reservations.ended(known.reservation_id, self._clock.now())
@@ -211,7 +229,8 @@ class AWSProvider:
 
     def get(self, provider_id: str) -> Instance:
         self._upkeep.at_any_call()
-        return self._instances.get(provider_id, fresh=True).instance()
+        with _unreadable(NodeClaimNotFound):
+            return self._instances.get(provider_id, fresh=True).instance()
 
     def list(self) -> Sequence[Instance]:
         self._upkeep.at_any_call()
@@ -222,20 +241,22 @@ class AWSProvider:
     # Node classes
 
     def resolve(self, node_class: RawNodeClass) -> NodeClassStatus:
-        return self._resolver.resolve(node_class)
+        with _unreadable(ProviderError):
+            return self._resolver.resolve(node_class)
 
     def drift_reason(self, claim: NodeClaim, pool: NodePool, node_class: RawNodeClass) -> str | None:
         del pool
-        found = self._resolver.get(node_class)
-        group = found.status.placement_group
-        return drift_reason(
-            claim,
-            found,
-            self._types.types(found).derived(_by_name),
-            self._instances.get,
-            hashes=self._hashes(found),
-            group=group.id if group else "",
-        )
+        with _unreadable(ProviderError):
+            found = self._resolver.get(node_class)
+            group = found.status.placement_group
+            return drift_reason(
+                claim,
+                found,
+                self._types.types(found).derived(_by_name),
+                self._instances.get,
+                hashes=self._hashes(found),
+                group=group.id if group else "",
+            )
 
     def _hashes(self, node_class: NodeClass) -> Mapping[str, str]:
         """What claims are marked with now; generations before EC2NodeClass were not compared by hash."""
@@ -254,6 +275,10 @@ class AWSProvider:
 
     def acknowledge(self, notice: Notice) -> None:
         self._notices.acknowledge(notice)
+
+    def _expiring_blocks(self) -> frozenset[str]:
+        reservations = (each for status in self._resolver.statuses for each in status.capacity_reservations)
+        return frozenset(each.id for each in reservations if each.state == EXPIRING)
 
     # Telling
 
@@ -275,6 +300,15 @@ class AWSProvider:
 
     def _tell_failed_check(self, error: AWSError) -> None:
         self._log.warning("checking the status of instances failed", error=str(error))
+
+
+@contextmanager
+def _unreadable(kind: type[ProviderError]) -> Iterator[None]:
+    """What the core gives may be unreadable here. It then counts as ``kind``: the core expects nothing else of a cloud."""
+    try:
+        yield
+    except InvalidObject as error:
+        raise kind(str(error)) from error
 
 
 def _by_name(types: InstanceTypes) -> dict[str, InstanceType]:

@@ -3,37 +3,60 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 import attrs
 
-from karpy.cloud.instancetype import InstanceType
-from karpy.requirements import Requirements
+from karpy.cloud.instancetype import InstanceType, Offering
 from karpy_aws.objects.status import Subnet
 
 __all__ = ["Held", "SubnetAddresses", "addresses_wanted", "by_zone"]
 
 
-def by_zone(subnets: Sequence[Subnet], free: Mapping[str, int], full: Collection[str] = ()) -> dict[str, Subnet]:
+_ABOUT_EQUAL: Final = 0.1
+"""Of the most addresses that a subnet of the zone has."""
+
+
+def by_zone(
+    subnets: Iterable[Subnet], free: Mapping[str, int], full: Collection[str] = (), before: Collection[str] = ()
+) -> dict[str, Subnet]:
     """Zone → the subnet to launch into: the one with the most ``free`` addresses, of equals the first.
 
-    One of the ``full``, which EC2 lately refused to launch into, is taken only where there is no other.
+    One of the ``full``, which EC2 lately refused to launch into, is taken only where there is no other. One that was taken
+    ``before`` is taken again while it has about as many as the best: launches that are equal share a fleet.
     """
-    chosen: dict[str, Subnet] = {}
+    zones: dict[str, list[Subnet]] = {}
     for subnet in sorted(subnets, key=lambda each: (each.id in full, -free.get(each.id, 0))):
-        chosen.setdefault(subnet.zone, subnet)
-    return chosen
+        zones.setdefault(subnet.zone, []).append(subnet)
+    return {zone: _again(found, free, full, before) or found[0] for zone, found in zones.items()}
 
 
-def addresses_wanted(types: Sequence[InstanceType], wanted: Requirements) -> dict[str, int]:
+def _again(
+    subnets: Sequence[Subnet], free: Mapping[str, int], full: Collection[str], before: Collection[str]
+) -> Subnet | None:
+    best = subnets[0]
+    most = free.get(best.id, 0)
+    least = most - max(most, 0) * _ABOUT_EQUAL
+    return next(
+        (
+            each
+            for each in subnets
+            if each.id in before and (each.id in full) == (best.id in full) and free.get(each.id, 0) >= least
+        ),
+        None,
+    )
+
+
+def addresses_wanted(types: Iterable[InstanceType], offerings: Mapping[str, Sequence[Offering]]) -> dict[str, int]:
     """Zone → how many addresses a machine launched there takes at least: those of the type for the fewest pods.
 
-    Which type it will be is EC2's choice, so counting more could leave out subnets that have room.
+    ``offerings`` are those of each type that may be bought. Which type it will be is EC2's choice, so counting more could leave
+    out subnets that have room.
     """
     least: dict[str, int] = {}
     for type_ in types:
-        zones = {o.zone for o in type_.offerings if o.available and o.requirements.intersects(wanted) is None}
-        for zone in zones:
+        for zone in {offering.zone for offering in offerings[type_.name]}:
             least[zone] = min(least.get(zone, type_.max_pods), type_.max_pods)
     return least
 
@@ -63,6 +86,7 @@ class SubnetAddresses:
         self._lock = threading.Lock()
         self._free: dict[str, int] = {}
         self._looks: dict[str, int] = {}
+        self._before: set[str] = set()
 
     def synced(self, free: Mapping[str, int]) -> None:
         """EC2 was asked: subnet → addresses (``AvailableIpAddressCount``), less what machines have taken by now."""
@@ -83,7 +107,9 @@ class SubnetAddresses:
     def hold(self, subnets: Sequence[Subnet], wanted: Mapping[str, int], full: Collection[str] = ()) -> Held:
         """Choose a subnet in each zone, and count ``wanted`` addresses, by zone, as taken until the launch is settled."""
         with self._lock:
-            chosen = by_zone(subnets, self._free, full)
+            chosen = by_zone(subnets, self._free, full, self._before)
+            self._before.difference_update(subnet.id for subnet in subnets)
+            self._before.update(subnet.id for subnet in chosen.values())
             taken: dict[str, _Taken] = {}
             for zone, subnet in chosen.items():
                 count = wanted.get(zone, 0)

@@ -85,7 +85,7 @@ class Upkeep:
             return
         self._market.take(wait=True)
         if not self._sales.are_known:
-            raise ProviderError(f"it is not known yet what EC2 sells: {self._last_failure}")
+            raise ProviderError(f"it is not known yet what EC2 sells: {self._last_failure or 'it lists nothing'}")
 
     def profile_needed(self, name: str) -> None:
         """A class has this profile now."""

@@ -7,8 +7,11 @@ what a node needs to join.
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Callable, Mapping
 from typing import Final
+
+import attrs
 
 from karpy_aws.bootstrap import al2, al2023, bottlerocket, windows
 from karpy_aws.bootstrap.node import NodeBootstrap, kubelet_config, node_labels, node_taints
@@ -40,11 +43,26 @@ _FAMILIES: Final[Mapping[str, Callable[[NodeBootstrap], str]]] = {
 def user_data(family: str, node: NodeBootstrap) -> str:
     """What a machine of an image family is started with, as text.
 
+    The last of them are remembered, for a pool that grows launches from the same ones again and again.
+
     Raises:
         InvalidObject: the user's own data cannot be read; the path is its field.
         NodeClassNotReady: something that the family needs is not known yet.
     """
-    return _FAMILIES[family](node)
+    return _made(family, _Remembered(repr(node), node))
+
+
+@attrs.frozen
+class _Remembered:
+    """Equal where all is that user data is made of, the order of maps too."""
+
+    text: str
+    node: NodeBootstrap = attrs.field(eq=False)
+
+
+@functools.lru_cache(maxsize=1_024)
+def _made(family: str, remembered: _Remembered) -> str:
+    return _FAMILIES[family](remembered.node)
 
 
 def warnings(family: str, node: NodeBootstrap, text: str) -> tuple[str, ...]:

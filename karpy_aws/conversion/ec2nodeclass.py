@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from karpy_aws.conversion.nodetemplate import with_class_sizes
+from karpy.quantity import parse_units
 from karpy_aws.conversion.notes import Converted, Note, carried_metadata, left_to_do
+from karpy_aws.objects.commonschema import has_class_size
 from karpy_aws.objects.ec2nodeclass import read_ec2_node_class
 from karpy_aws.objects.ec2nodeclassschema import ec2_node_class_spec
 from karpy_aws.objects.schemacheck import with_defaults
@@ -21,6 +22,7 @@ _UBUNTU_DISK: Final = {
     "rootVolume": True,
     "ebs": {"encrypted": True, "volumeType": "gp3", "volumeSize": "20Gi"},
 }
+_GIB: Final = 2**30
 _NEWER_FIELDS: Final = (
     *("capacityReservationSelectorTerms", "placementGroupSelector", "networkInterfaces", "connectionTracking"),
     *("cpuOptions", "ipPrefixCount"),
@@ -50,7 +52,7 @@ def from_unchecked(older: Mapping[str, Any], kubelet: Mapping[str, Any] | None) 
     elif spec.get("amiFamily") and not spec.get("amiSelectorTerms"):
         spec["amiSelectorTerms"] = [{"alias": f"{spec.pop('amiFamily').lower()}@latest"}]
     if spec.get("blockDeviceMappings"):
-        spec["blockDeviceMappings"] = with_class_sizes(spec["blockDeviceMappings"], notes)
+        spec["blockDeviceMappings"] = _with_v1_sizes(spec["blockDeviceMappings"], notes)
     if kubelet:
         spec["kubelet"] = dict(kubelet)
     manifest = _manifest("v1", metadata, spec, older)
@@ -71,6 +73,20 @@ def _replace_ubuntu(spec: dict[str, Any], notes: list[Note]) -> list[str]:
         injected.append("incompatible")
         notes.append(Note("spec.amiSelectorTerms", "v1 finds no Ubuntu images by itself: select them", by_hand=True))
     return injected
+
+
+def _with_v1_sizes(devices: Sequence[Mapping[str, Any]], notes: list[Note]) -> list[dict[str, Any]]:
+    """The devices with sizes in a form that v1 takes; other quantities become whole GiB, rounded up."""
+    found = []
+    for index, device in enumerate(devices):
+        ebs = {key: value for key, value in (device.get("ebs") or {}).items() if value is not None}
+        size = ebs.get("volumeSize")
+        if size is not None and not has_class_size(size):
+            ebs["volumeSize"] = f"{-(-parse_units(size) // _GIB)}Gi"
+            where = f"spec.blockDeviceMappings[{index}].ebs.volumeSize"
+            notes.append(Note(where, f"{size} is written as {ebs['volumeSize']}"))
+        found.append({**device, "ebs": ebs})
+    return found
 
 
 def older_node_class(newer: Mapping[str, Any]) -> Converted:

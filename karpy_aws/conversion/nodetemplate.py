@@ -7,9 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from karpy.quantity import parse_units
 from karpy_aws.conversion.notes import NO_FACTS, ConversionFacts, Converted, Note, carried_metadata, left_to_do
-from karpy_aws.objects.commonschema import has_class_size
 from karpy_aws.objects.ec2nodeclassschema import ec2_node_class_spec, is_restricted_tag
 from karpy_aws.objects.inlineprovider import default_selector, read_inline_provider
 from karpy_aws.objects.nodeclass import SelectorTerm
@@ -19,13 +17,11 @@ __all__ = [
     "node_class_of_template",
     "template_of_provisioner",
     "unchecked_node_class",
-    "with_class_sizes",
     "without_inline_provider",
 ]
 
-_GIB: Final = 2**30
 _SELECTORS: Final = ("subnetSelector", "securityGroupSelector")
-_COPIED: Final = ("userData", "context", "detailedMonitoring")
+_COPIED: Final = ("userData", "context", "detailedMonitoring", "blockDeviceMappings")
 _METADATA_OPTIONS: Final = {
     "httpEndpoint": "enabled",
     "httpProtocolIPv6": "disabled",
@@ -89,8 +85,6 @@ def unchecked_node_class(template: Mapping[str, Any], facts: ConversionFacts) ->
         notes.append(Note("spec.launchTemplate", text, by_hand=True))
     if "tags" in old:
         spec["tags"] = _tags(old["tags"], notes)
-    if "blockDeviceMappings" in old:
-        spec["blockDeviceMappings"] = with_class_sizes(old["blockDeviceMappings"], notes)
     spec["metadataOptions"] = _metadata_options(old.get("metadataOptions"), notes)
     manifest: dict[str, Any] = {
         "apiVersion": "karpenter.k8s.aws/v1beta1",
@@ -144,20 +138,6 @@ def _tags(tags: Mapping[str, str], notes: list[Note]) -> dict[str, str]:
     restricted = sorted(key for key in tags if is_restricted_tag(key))
     notes.extend(Note("spec.tags", f"{key} is left out: karpy sets it itself") for key in restricted)
     return {key: value for key, value in tags.items() if key not in restricted}
-
-
-def with_class_sizes(devices: Sequence[Mapping[str, Any]], notes: list[Note]) -> list[dict[str, Any]]:
-    """The devices with sizes in a form that EC2NodeClass takes; other quantities become whole GiB, rounded up."""
-    found = []
-    for index, device in enumerate(devices):
-        ebs = {key: value for key, value in (device.get("ebs") or {}).items() if value is not None}
-        size = ebs.get("volumeSize")
-        if size is not None and not has_class_size(size):
-            ebs["volumeSize"] = f"{-(-parse_units(size) // _GIB)}Gi"
-            where = f"spec.blockDeviceMappings[{index}].ebs.volumeSize"
-            notes.append(Note(where, f"{size} is written as {ebs['volumeSize']}"))
-        found.append({**device, "ebs": ebs})
-    return found
 
 
 def _metadata_options(old: Mapping[str, Any] | None, notes: list[Note]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def ec2_node_class_spec(version: str) -> Schema:
         **_placement(),
         **_networking(),
     }
-    fields = {**own, **common_fields(hop_limit=HOP_LIMITS[version], tag_rules=_TAG_RULES)}
+    fields = {**own, **common_fields(hop_limit=HOP_LIMITS[version], any_size=not is_newest, tag_rules=_TAG_RULES)}
     required = ("subnetSelectorTerms", "securityGroupSelectorTerms", *(("amiSelectorTerms",) if is_newest else ()))
     family_rules = (_FAMILY_OF_ALIAS, _FAMILY_OR_ALIAS, *(() if is_newest else (_IMAGES_OF_CUSTOM,)))
     return with_rules(record(fields, "What nodes are made of.", required), _IDENTITY, *family_rules)

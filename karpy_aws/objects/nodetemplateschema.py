@@ -32,6 +32,9 @@ _REPLACED: Final = (
 )
 """A launch template of the user's own says all that these fields would."""
 
+_MOST_TAGS: Final = 50
+"""Nothing on EC2 can have more; without a bound an API server takes no rule about all entries."""
+
 _Object = Mapping[str, Any]
 
 
@@ -68,7 +71,7 @@ def _fields() -> dict[str, Schema]:
         "instanceProfile": text("IAM instance profile of nodes."),
         "launchTemplate": text("Launch template of your own, by name; it excludes most other fields."),
     }
-    return {**own, **common_fields(hop_limit=None)}
+    return {**own, **common_fields(hop_limit=None, any_size=True)}
 
 
 def _selector(description: str, prefix: str) -> dict[str, Any]:
@@ -77,7 +80,8 @@ def _selector(description: str, prefix: str) -> dict[str, Any]:
         "non-empty keys and values",
         lambda tags: next((f"{key!r}: {value!r} is empty" for key, value in tags.items() if not (key and value)), ""),
     )
-    return with_rules(mapping(description, minProperties=1), filled, *(_ids(key, prefix) for key in ID_KEYS))
+    tags = mapping(description, minProperties=1, maxProperties=_MOST_TAGS)
+    return with_rules(tags, filled, *(_ids(key, prefix) for key in ID_KEYS))
 
 
 def _ids(key: str, prefix: str) -> Rule:

@@ -40,7 +40,8 @@ class Rule:
     """Something that must hold of the value it is attached to.
 
     ``problem`` says in words what is wrong with a value, and nothing when the rule holds. It is asked about values whose types
-    are right. ``field`` is the member of the value that the complaint is about, when it is one.
+    are right. ``field`` is the member of the value that the complaint is about, when it is one. ``cel`` is empty where an API
+    server cannot check the rule, so that readers alone do.
     """
 
     cel: str
@@ -94,7 +95,9 @@ def rendered(schema: Schema) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in schema.items():
         if key == RULES:
-            made[_CEL_RULES] = [_rendered_rule(rule, schema) for rule in value]
+            in_cel = [_rendered_rule(rule, schema) for rule in value if rule.cel]
+            if in_cel:
+                made[_CEL_RULES] = in_cel
         elif key == ACCEPTED:
             continue
         elif key == "properties":

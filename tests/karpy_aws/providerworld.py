@@ -85,18 +85,20 @@ class Setup:
     logged: list[Any]
 
     @classmethod
-    def of(cls, world_: World | None = None, clock: FakeClock | None = None, **settings: Any) -> Setup:
-        clock = clock or FakeClock()
-        fake = FakeAWS(world(clock) if world_ is None else world_, clock=clock, check_answers=True)
-        return cls.on(fake, clock, **settings)
+    def of(cls, *, reserved_capacity: bool = True, **settings: Any) -> Setup:
+        clock = FakeClock()
+        fake = FakeAWS(world(clock), clock=clock, check_answers=True)
+        return cls.on(fake, clock, reserved_capacity=reserved_capacity, **settings)
 
     @classmethod
-    def on(cls, fake: FakeAWS, clock: FakeClock, **settings: Any) -> Setup:
+    def on(cls, fake: FakeAWS, clock: FakeClock, *, reserved_capacity: bool = True, **settings: Any) -> Setup:
         """karpy started anew in the same world."""
         logged = structlog.testing.LogCapture()
         log = structlog.wrap_logger(None, processors=[logged])
         told = AWSSettings(cluster_name=CLUSTER, **settings)
-        provider = AWSProvider(fake.apis, told, clock=clock, windows=AT_ONCE, log=log)
+        provider = AWSProvider(
+            fake.apis, told, clock=clock, windows=AT_ONCE, log=log, reserved_capacity=reserved_capacity
+        )
         return cls(clock, fake, provider, logged.entries)
 
     @property

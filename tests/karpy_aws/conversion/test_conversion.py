@@ -168,7 +168,7 @@ def test_a_launch_template_of_ones_own_is_to_be_replaced_by_hand() -> None:
 @pytest.mark.aws("AWS-249")
 def test_restricted_tags_and_odd_sizes_are_told() -> None:
     disk = {**DISK, "ebs": {"volumeSize": "20000Mi"}}
-    made = node_class_of_template(template(tags={"karpenter.sh/nodepool": "x", "a": "b"}, blockDeviceMappings=[disk]))
+    made = to_v1(template(tags={"karpenter.sh/nodepool": "x", "a": "b"}, blockDeviceMappings=[disk]))
     assert made.manifest["spec"]["tags"] == {"a": "b"}
     assert made.manifest["spec"]["blockDeviceMappings"][0]["ebs"] == {"volumeSize": "20Gi"}
     assert {note.path for note in made.notes} == {"spec.tags", "spec.blockDeviceMappings[0].ebs.volumeSize"}
@@ -201,6 +201,14 @@ def test_what_cannot_be_read_is_not_converted() -> None:
 
 
 # v1beta1 to v1 and back
+
+
+@pytest.mark.aws("AWS-249")
+def test_sizes_that_v1_does_not_take_are_written_anew() -> None:
+    disk = {**DISK, "ebs": {"volumeSize": "20000Mi"}}
+    made = newer_node_class(node_class("v1beta1", amiFamily="AL2", blockDeviceMappings=[disk]))
+    assert made.manifest["spec"]["blockDeviceMappings"][0]["ebs"]["volumeSize"] == "20Gi"
+    assert told(made, "spec.blockDeviceMappings[0].ebs.volumeSize")
 
 
 @pytest.mark.aws("AWS-249")

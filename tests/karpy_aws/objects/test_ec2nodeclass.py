@@ -42,11 +42,10 @@ def node_class(version: str = "v1", **spec: Any) -> NodeClass:
     return read_node_class(manifest(version, **spec))
 
 
-def lines(*ids: str, **specs: list[dict[str, Any]]) -> list[Any]:
+def lines(mark: pytest.MarkDecorator, **specs: list[dict[str, Any]]) -> list[Any]:
     """One case for each spec, marked with the lines of the specification and named by what it is about."""
-    marks = pytest.mark.aws(*ids)
     return [
-        pytest.param(spec, marks=marks, id=f"{ids[0]}-{name}-{index}")
+        pytest.param(spec, marks=mark, id=f"{mark.args[0]}-{name}-{index}")
         for name, several in specs.items()
         for index, spec in enumerate(several)
     ]
@@ -66,6 +65,8 @@ def cards(*interfaces: tuple[int, int, str]) -> dict[str, Any]:
 
 
 PRIMARY = (0, 0, "interface")
+TWO_EFAS = cards(PRIMARY, (0, 1, "efa-only"), (1, 0, "efa-only"))
+SIZES = ("1Gi", "59000Gi", "64000G", "1Ti", "19Ti", "58Ti", "64T")
 TAGS = {"tags": {"a": "b"}}
 SUBNETS, GROUPS, IMAGES = "subnetSelectorTerms", "securityGroupSelectorTerms", "amiSelectorTerms"
 RESERVATIONS = "capacityReservationSelectorTerms"
@@ -74,27 +75,29 @@ RESERVATIONS = "capacityReservationSelectorTerms"
 @pytest.mark.parametrize(
     "spec",
     [
-        *lines("AWS-001", "AWS-002", identity=[{}, {"role": None, "instanceProfile": "p"}]),
-        *lines("AWS-007", user_data=[{"userData": ""}]),
-        *lines("AWS-008", family=[{"amiFamily": family, "amiSelectorTerms": AMI} for family in FAMILIES]),
+        *lines(pytest.mark.aws("AWS-001", "AWS-002"), identity=[{}, {"role": None, "instanceProfile": "p"}]),
+        *lines(pytest.mark.aws("AWS-007"), user_data=[{"userData": ""}]),
         *lines(
-            "AWS-010",
+            pytest.mark.aws("AWS-008"), family=[{"amiFamily": family, "amiSelectorTerms": AMI} for family in FAMILIES]
+        ),
+        *lines(
+            pytest.mark.aws("AWS-010"),
             family=[
                 {"amiFamily": family, "amiSelectorTerms": [{"alias": f"{alias}@latest"}]}
                 for alias, family in ALIAS_FAMILIES.items()
             ],
         ),
         *lines(
-            "AWS-011",
+            pytest.mark.aws("AWS-011"),
             custom=[
                 {"amiFamily": "Custom", "amiSelectorTerms": [{"alias": f"{alias}@latest"}]} for alias in ALIAS_FAMILIES
             ],
         ),
-        *lines("AWS-014", "AWS-015", tags=[{"tags": {}}, {"tags": {"a": "", "Name": "x"}}]),
-        *lines("AWS-018", subnets=terms(SUBNETS, TAGS, {"tags": {"a": "*"}}, {"id": "subnet-1a"})),
-        *lines("AWS-020", groups=terms(GROUPS, TAGS, {"id": "sg-1a"}, {"name": "nodes"})),
+        *lines(pytest.mark.aws("AWS-014", "AWS-015"), tags=[{"tags": {}}, {"tags": {"a": "", "Name": "x"}}]),
+        *lines(pytest.mark.aws("AWS-018"), subnets=terms(SUBNETS, TAGS, {"tags": {"a": "*"}}, {"id": "subnet-1a"})),
+        *lines(pytest.mark.aws("AWS-020"), groups=terms(GROUPS, TAGS, {"id": "sg-1a"}, {"name": "nodes"})),
         *lines(
-            "AWS-022",
+            pytest.mark.aws("AWS-022"),
             reservations=[
                 *terms(
                     RESERVATIONS,
@@ -108,7 +111,7 @@ RESERVATIONS = "capacityReservationSelectorTerms"
             ],
         ),
         *lines(
-            "AWS-024",
+            pytest.mark.aws("AWS-024"),
             images=[
                 {**spec, "amiFamily": "AL2"}
                 for spec in terms(
@@ -121,17 +124,27 @@ RESERVATIONS = "capacityReservationSelectorTerms"
                 )
             ],
         ),
-        *lines("AWS-027", alias=terms(IMAGES, {"alias": "al2023@v20260801"}, {"alias": "windows2025@latest"})),
-        *lines("AWS-030", disks=disks({"volumeSize": "20Gi"}, {"snapshotID": "snap-1"})),
         *lines(
-            "AWS-031",
-            size=disks(*({"volumeSize": size} for size in ("1Gi", "59000Gi", "64000G", "1Ti", "19Ti", "58Ti", "64T"))),
+            pytest.mark.aws("AWS-027"),
+            alias=terms(IMAGES, {"alias": "al2023@v20260801"}, {"alias": "windows2025@latest"}),
         ),
-        *lines("AWS-032", rate=disks({"snapshotID": "snap-1", "volumeInitializationRate": 300})),
-        *lines("AWS-033", cards=[{"networkInterfaces": []}, cards(PRIMARY, (0, 1, "efa-only"), (1, 0, "efa-only"))]),
-        *lines("AWS-034", idle=[{"connectionTracking": {"tcpEstablishedTimeout": 60, "udpTimeout": 30}}]),
-        *lines("AWS-035", cpu=[{"cpuOptions": {}}, {"cpuOptions": {"nestedVirtualization": "enabled"}}]),
-        *lines("AWS-036", kubelet=[{"kubelet": {"logging": {"a": {"b": [1]}}}}]),
+        *lines(pytest.mark.aws("AWS-030"), disks=disks({"volumeSize": "20Gi"}, {"snapshotID": "snap-1"})),
+        *lines(
+            pytest.mark.aws("AWS-031"),
+            size=disks(*({"volumeSize": size} for size in SIZES)),
+        ),
+        *lines(pytest.mark.aws("AWS-032"), rate=disks({"snapshotID": "snap-1", "volumeInitializationRate": 300})),
+        *lines(
+            pytest.mark.aws("AWS-033"),
+            cards=[{"networkInterfaces": []}, TWO_EFAS],
+        ),
+        *lines(
+            pytest.mark.aws("AWS-034"), idle=[{"connectionTracking": {"tcpEstablishedTimeout": 60, "udpTimeout": 30}}]
+        ),
+        *lines(
+            pytest.mark.aws("AWS-035"), cpu=[{"cpuOptions": {}}, {"cpuOptions": {"nestedVirtualization": "enabled"}}]
+        ),
+        *lines(pytest.mark.aws("AWS-036"), kubelet=[{"kubelet": {"logging": {"a": {"b": [1]}}}}]),
     ],
 )
 def test_what_is_let_in(spec: dict[str, Any]) -> None:
@@ -142,11 +155,13 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        *lines("AWS-003", "AWS-004", identity=[{"instanceProfile": "p"}, {"role": None}, {"role": ""}]),
-        *lines("AWS-012", family=[{"amiFamily": "AL2"}, {"amiFamily": "Bottlerocket"}]),
-        *lines("AWS-013", family=[{"amiSelectorTerms": AMI}]),
         *lines(
-            "AWS-016",
+            pytest.mark.aws("AWS-003", "AWS-004"), identity=[{"instanceProfile": "p"}, {"role": None}, {"role": ""}]
+        ),
+        *lines(pytest.mark.aws("AWS-012"), family=[{"amiFamily": "AL2"}, {"amiFamily": "Bottlerocket"}]),
+        *lines(pytest.mark.aws("AWS-013"), family=[{"amiSelectorTerms": AMI}]),
+        *lines(
+            pytest.mark.aws("AWS-016"),
             tags=[
                 {"tags": {key: "x"}}
                 for key in (
@@ -155,9 +170,9 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
                 )
             ],
         ),
-        *lines("AWS-017", tags=[{"tags": {"": "x"}}]),
+        *lines(pytest.mark.aws("AWS-017"), tags=[{"tags": {"": "x"}}]),
         *lines(
-            "AWS-019",
+            pytest.mark.aws("AWS-019"),
             subnets=[
                 {SUBNETS: None},
                 {SUBNETS: []},
@@ -167,7 +182,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ],
         ),
         *lines(
-            "AWS-021",
+            pytest.mark.aws("AWS-021"),
             groups=[
                 {GROUPS: None},
                 {GROUPS: []},
@@ -177,7 +192,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ],
         ),
         *lines(
-            "AWS-023",
+            pytest.mark.aws("AWS-023"),
             reservations=terms(
                 RESERVATIONS,
                 {"id": "cr_1"},
@@ -192,7 +207,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ),
         ),
         *lines(
-            "AWS-025",
+            pytest.mark.aws("AWS-025"),
             images=[
                 {**spec, "amiFamily": "AL2"}
                 for spec in terms(
@@ -209,9 +224,9 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
                 )
             ],
         ),
-        *lines("AWS-026", alias=[{IMAGES: [{"alias": "al2@latest"}, {"id": "ami-1"}]}]),
+        *lines(pytest.mark.aws("AWS-026"), alias=[{IMAGES: [{"alias": "al2@latest"}, {"id": "ami-1"}]}]),
         *lines(
-            "AWS-027",
+            pytest.mark.aws("AWS-027"),
             alias=terms(
                 IMAGES,
                 *(
@@ -221,7 +236,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ),
         ),
         *lines(
-            "AWS-028",
+            pytest.mark.aws("AWS-028"),
             metadata=[
                 {"metadataOptions": {field: value}}
                 for field, value in (
@@ -231,7 +246,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ],
         ),
         *lines(
-            "AWS-030",
+            pytest.mark.aws("AWS-030"),
             roots=[
                 {
                     "blockDeviceMappings": [
@@ -241,14 +256,14 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ],
         ),
         *lines(
-            "AWS-031",
+            pytest.mark.aws("AWS-031"),
             size=disks(
                 *({"volumeSize": size} for size in ("0Gi", "59001Gi", "64001G", "59Ti", "65T", "Ti", "500Mi", "x", 20)),
                 {},
             ),
         ),
         *lines(
-            "AWS-032",
+            pytest.mark.aws("AWS-032"),
             rate=disks(
                 {"volumeSize": "1Gi", "volumeInitializationRate": 100},
                 {"snapshotID": "snap-1", "volumeInitializationRate": 99},
@@ -256,7 +271,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ),
         ),
         *lines(
-            "AWS-033",
+            pytest.mark.aws("AWS-033"),
             cards=[
                 cards(PRIMARY, (0, 1, "efa")),
                 cards(PRIMARY, (-1, 1, "interface")),
@@ -268,7 +283,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
             ],
         ),
         *lines(
-            "AWS-034",
+            pytest.mark.aws("AWS-034"),
             idle=[
                 {"connectionTracking": timeouts}
                 for timeouts in (
@@ -277,7 +292,7 @@ def test_what_is_let_in(spec: dict[str, Any]) -> None:
                 )
             ],
         ),
-        *lines("AWS-035", cpu=[{"cpuOptions": {"nestedVirtualization": "yes"}}]),
+        *lines(pytest.mark.aws("AWS-035"), cpu=[{"cpuOptions": {"nestedVirtualization": "yes"}}]),
     ],
 )
 def test_what_is_refused(spec: dict[str, Any]) -> None:
