@@ -225,6 +225,10 @@ class SimCloud:
     def provider(self) -> CloudProvider:
         return self
 
+    @property
+    def launches_once(self) -> bool:
+        return True
+
     def connect(self, gate: Gate) -> CloudProvider:
         return GatedCloud(self, gate)
 

@@ -38,6 +38,11 @@ class Site(Protocol):
         """What the cloud does to its customers."""
         ...
 
+    @property
+    def launches_once(self) -> bool:
+        """Whether the cloud itself knows what it has launched already, whatever its API tells yet. EC2 does not."""
+        ...
+
     # The machines
 
     @property

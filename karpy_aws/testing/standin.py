@@ -94,6 +94,10 @@ class StandIn:
         return GatedCloud(provider, gate)
 
     @property
+    def launches_once(self) -> bool:
+        return False
+
+    @property
     def weather(self) -> Weather:
         return self._machines.weather
 

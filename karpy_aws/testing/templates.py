@@ -37,7 +37,8 @@ def _create(world: World, request: Request, now: float) -> Answer:
         "Tags": tags,
     }
     world.launch_templates[name] = record
-    world.found_at[record["LaunchTemplateId"]] = now + world.lag_s
+    lag_s = world.lag_s if world.template_lag_s is None else world.template_lag_s
+    world.found_at[record["LaunchTemplateId"]] = now + lag_s
     return {"LaunchTemplate": described_template(record)}
 
 

@@ -20,6 +20,8 @@ from karpy_aws.testing.world import Pool, World
 __all__ = ["EC2Weather"]
 
 _FLEET: Final = "ec2:CreateFleet"
+_TEMPLATE_LAG_S: Final = 1.0
+"""Templates are found sooner than machines."""
 _REFUSALS: Final[Mapping[TroubleKind, tuple[str, int]]] = {
     TroubleKind.NO_CAPACITY: ("MaxFleetCountExceeded", 400),
     TroubleKind.FAILS: ("PendingVerification", 400),
@@ -40,6 +42,7 @@ class EC2Weather:
         self._orders = 0
         self._troubles: Mapping[TroubleKind, float] = {}
         world.lag_s = max(machines.weather.read_lag_s)
+        world.template_lag_s = min(world.lag_s, _TEMPLATE_LAG_S)
         machines.on_clear(self._clear_up)
 
     def before(self, service: str, operation: str, request: Request, now: float) -> None:
@@ -87,7 +90,7 @@ class EC2Weather:
     def _clear_up(self) -> None:
         self._limiter.clear_up()
         self._world.pool_errors.clear()
-        self._world.lag_s = 0.0
+        self._world.lag_s = self._world.template_lag_s = 0.0
         self._world.found_at.clear()
 
 

@@ -101,6 +101,8 @@ class World:
 
     lag_s: float = 0.0
     """For so long what was made is not found yet."""
+    template_lag_s: float | None = None
+    """The same of launch templates, where it is not as long."""
     boot_s: float = 0.0
     """From pending to running."""
     shutdown_s: float = 0.0

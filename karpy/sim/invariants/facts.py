@@ -25,6 +25,8 @@ from karpy.sim.site import Site
 __all__ = ["Facts", "Move", "Violation", "pool_of"]
 
 
+_INSTANT_S = 1e-3
+"""Times are sums of fractions."""
 _LIFE_CALLS = 60
 """So many calls a process makes to list everything, and to begin with its work."""
 _WISHES = (
@@ -59,6 +61,8 @@ class Move:
     command: Command
     at: float
     price: float
+    acts_at: float = attrs.field(default=attrs.Factory(lambda self: self.at, takes_self=True))
+    """When what was decided is carried out: at once, or when slow calls in between are over."""
     replacements: dict[str, float | None] = attrs.field(factory=dict)
     """The price of each new claim's machine, once it runs."""
 
@@ -244,11 +248,22 @@ class Facts:
         """What the machines of these claims cost per hour now."""
         return sum(machine.price for machine in self.site.machines if machine.claim in claims)
 
-    def note_claim(self, who: str, claim: RawObject) -> None:
-        """A process made a claim: a replacement, if a move of its own still lacks some."""
-        last = next((move for move in reversed(self.moves) if move.who == who), None)
-        if last is not None and last.at == self.now and len(last.replacements) < len(last.command.replacements):
+    def note_claim(self, who: str, claim: RawObject, at: float) -> None:
+        """A process made a claim by a call that began then: a replacement, if a move of its own still lacks some."""
+        last = self._last_move(who)
+        if last is None or len(last.replacements) >= len(last.command.replacements):
+            return
+        if abs(last.acts_at - at) < _INSTANT_S:
             last.replacements[claim["metadata"]["name"]] = None
+
+    def note_slowness(self, who: str, began_at: float, ends_at: float) -> None:
+        """A call of a process takes a while, and with it all that the process was about to do."""
+        last = self._last_move(who)
+        if last is not None and abs(last.acts_at - began_at) < _INSTANT_S:
+            last.acts_at = ends_at
+
+    def _last_move(self, who: str) -> Move | None:
+        return next((move for move in reversed(self.moves) if move.who == who), None)
 
     def note_launch(self, claim: NodeClaim) -> None:
         self.pool_of_claim[claim.name] = claim.pool

@@ -19,7 +19,7 @@ REGISTRATION_GRACE_S = 900.0 + 120.0
 
 
 def instances_have_claims(facts: Facts) -> Findings:
-    """No machine runs for a claim that is gone, and no claim has two."""
+    """No machine runs for a claim that is gone, and no claim has two; not for long, where the cloud does not prevent it."""
     claims, running = facts.named(kinds.NODE_CLAIM), Counter[str]()
     for machine in facts.site.machines:
         if not machine.claim or machine.terminating_since is not None:
@@ -29,8 +29,9 @@ def instances_have_claims(facts: Facts) -> Findings:
             alone_s = facts.lasting_s("instances_have_claims", machine.provider_id)
             if alone_s > ORPHAN_GRACE_S:
                 yield f"cloud/{machine.provider_id}", f"runs for nodeclaim {machine.claim}, gone for {alone_s:.0f} s"
+    grace_s = 0.0 if facts.site.launches_once else ORPHAN_GRACE_S
     for claim, count in running.items():
-        if count > 1:
+        if count > 1 and facts.lasting_s("has machines", claim) >= grace_s:
             yield f"nodeclaims/{claim}", f"has {count} machines"
 
 

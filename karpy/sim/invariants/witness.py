@@ -117,7 +117,9 @@ class Witness:
             if call.is_of_cloud:
                 self.facts.note_launch(call.body)
             elif call.kind == kinds.NODE_CLAIM:
-                self.facts.note_claim(call.who, call.result)
+                self.facts.note_claim(call.who, call.result, call.at)
+        if call.ends_at is not None:
+            self.facts.note_slowness(call.who, call.at, call.ends_at)
         for invariant in AFTER_CALLS:
             self._found(invariant.__name__, invariant(self.facts, call))
 

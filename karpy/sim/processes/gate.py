@@ -100,6 +100,7 @@ class Gate:
         """Take effect after a while, and be answered after another. What was sent takes effect though its sender may be gone."""
         takes_s = self.boundary.drawn(call.number, *SLOW_S)
         until_effect_s = round(takes_s * self.boundary.drawn(-call.number, 0, 1), 3)
+        call.ends_at = call.at + takes_s
         self.boundary.pass_time(until_effect_s)
         answer = self._cross(call, act)
         self.boundary.pass_time(takes_s - until_effect_s)

@@ -34,6 +34,8 @@ class Call:
     fault: Fault | None = None
     answer: str = ""
     """``ok``, what was refused and why, or how the process ended."""
+    ends_at: float | None = None
+    """When a slow call will be over."""
     result: Any = None
     """What the other side answered, if it did and the call was not lost."""
 
