@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ DISCOVERY: Final = (
 
 def region(now: float, sells: Callable[[str], bool] = lambda _name: True) -> World:
     """The shipped catalog's region, with those instance types that ``sells`` says."""
-    catalog = load_catalog()
+    catalog = _catalog()
     described = {each.instance_type: each for each in catalog.types if sells(each.instance_type)}
     zones = {name: sorted(catalog.zones[name]) for name in described}
     prices = ListPrices(catalog.prices)
@@ -62,6 +63,11 @@ def region(now: float, sells: Callable[[str], bool] = lambda _name: True) -> Wor
         world.parameters[path] = image["ImageId"]
         world.load(images=[image])
     return world
+
+
+@functools.cache
+def _catalog() -> Catalog:
+    return load_catalog()
 
 
 def cluster(catalog: Catalog) -> dict[str, Any]:
