@@ -18,6 +18,8 @@ from karpy_aws.launchtemplates import LaunchTemplate
 __all__ = ["LaunchTemplateCache"]
 
 IDLE_S: Final = 600.0
+_SETTLING_S: Final = 5.0
+"""For so long EC2 may not find what it has just made."""
 _PAGE: Final = 200
 _CLUSTER_TAGS: Final = ("eks:eks-cluster-name", "karpenter.k8s.aws/cluster")
 """Either marks a template as this cluster's: the second is that of generations before EC2NodeClass."""
@@ -31,6 +33,8 @@ class _Known:
     exists: bool = False
     users: int = 0
     used_at: float = 0.0
+    sure_until: float = 0.0
+    """Until then it is there, whatever EC2 finds: it was just made, or its name was taken."""
     lock: threading.Lock = attrs.field(factory=threading.Lock)
 
 
@@ -93,6 +97,7 @@ class LaunchTemplateCache:
             if not known.exists:
                 if not self._is_there(template.name):
                     self._create(template)
+                    known.sure_until = self._clock.now() + _SETTLING_S
                 known.exists = True
 
     def _is_there(self, name: str) -> bool:
@@ -113,11 +118,13 @@ class LaunchTemplateCache:
                 raise
 
     def forget(self, names: Iterable[str]) -> None:
-        """Look again before the next launch: EC2 did not know these any more."""
+        """Look again before the next launch: EC2 did not know these any more. One that is just made it does not know yet."""
+        now = self._clock.now()
         with self._lock:
             for name in names:
-                if name in self._known:
-                    self._known[name].exists = False
+                known = self._known.get(name)
+                if known is not None and known.sure_until <= now:
+                    known.exists = False
 
     def collect(self) -> tuple[str, ...]:
         """Remove the templates that have been idle for long enough. The names removed.
@@ -181,7 +188,10 @@ class LaunchTemplateCache:
         found = self._listed({_CLUSTER_TAGS[0]: self._cluster, labels.NODE_CLASS: node_class})
         for name in found:
             self._delete(name)
-        self.forget(found)
+        with self._lock:
+            for name in found:
+                if name in self._known:
+                    self._known[name].exists = False
         return tuple(found)
 
     def _listed(self, tags: Mapping[str, str]) -> list[str]:

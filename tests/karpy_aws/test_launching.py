@@ -287,6 +287,7 @@ def test_a_subnet_without_addresses_is_marked_and_has_none(account: Account) -> 
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_template_that_went_missing_is_made_anew_once(account: Account, times: int) -> None:
     account.create()
+    account.clock.advance(60)
     account.world.launch_templates.clear()
     account.world.fail("CreateFleet", "InvalidLaunchTemplateName.NotFoundException", "gone", times=times)
     if times == 1:

@@ -115,10 +115,23 @@ def test_templates_of_an_earlier_life_are_removed_too_and_other_clusters_are_not
 @pytest.mark.aws("AWS-157", "AWS-212")
 def test_one_that_was_removed_behind_karpys_back_is_made_anew(account: Account) -> None:
     account.launch(A)
+    account.clock.advance(60)
     account.world.launch_templates.clear()
     account.cache.forget([A.name, "karpenter.k8s.aws/unheard-of"])
     account.launch(A)
     assert account.calls("CreateLaunchTemplate") == 2
+
+
+def test_one_that_ec2_does_not_find_yet_is_not_made_again(account: Account) -> None:
+    account.launch(A)
+    for _ in range(3):
+        account.cache.forget([A.name])
+        account.launch(A)
+    assert (account.calls("DescribeLaunchTemplates"), account.calls("CreateLaunchTemplate")) == (1, 1)
+    account.clock.advance(5)
+    account.cache.forget([A.name])
+    account.launch(A)
+    assert account.calls("DescribeLaunchTemplates") == 2, "by now EC2 would find it"
 
 
 def test_one_that_is_gone_needs_no_removing(account: Account) -> None:

@@ -64,7 +64,8 @@ def _may_be_forced(facts: Facts, node_name: str) -> bool:
 
 
 def limits_hold(facts: Facts, call: Call) -> Findings:
-    """The machines of a pool never have more than its limits; those that are on their way out do not count any more."""
+    """The machines of a pool never have more than its limits; those that are on their way out do not count any more, and of those
+    that were launched twice for a claim one does: that is `instances_have_claims`'s to tell."""
     if not (call.is_of_cloud and call.verb == "create"):
         return
     name = facts.pool_of_claim.get(call.name, "")
@@ -72,13 +73,14 @@ def limits_hold(facts: Facts, call: Call) -> Findings:
     if not limits:
         return
     leaving = {claim["metadata"]["name"] for claim in facts.objects(kinds.NODE_CLAIM) if _is_leaving(claim)}
-    held = total(
-        machine.instance_type.capacity + Resources({NODES: 1})
+    staying = {
+        machine.claim: machine.instance_type.capacity + Resources({NODES: 1})
         for machine in facts.site.machines
         if facts.pool_of_claim.get(machine.claim) == name
         and machine.terminating_since is None
         and machine.claim not in leaving
-    )
+    }
+    held = total(staying.values())
     for resource in held.exceeds(limits):
         found, limit = (each.to_dict()[resource] for each in (held, limits))
         yield f"nodepools/{name}", f"has {found} of {resource}, its limit is {limit}"
