@@ -42,7 +42,7 @@ class Resolver:
         self._validation = validation
         self._keeping = keeping
         self._profile_needed = profile_needed
-        self._refusals: dict[tuple[str, str], str] = {}
+        self._refusals: dict[tuple[str, str, str], str] = {}
         """What spoke against each class when it was last looked up; empty when nothing did."""
         self._classes = NodeClasses(self._find, self._adapted)
 
@@ -64,7 +64,7 @@ class Resolver:
             InvalidObject, NodeClassNotReady, ProviderError: as above.
         """
         node_class = self.get(raw)
-        refusal = self._refusals.get((node_class.origin.kind, node_class.name))
+        refusal = self._refusals.get(_key(node_class))
         if not refusal:
             return node_class
         not_ready = Condition("Ready", "False", "NotReady", refusal)
@@ -89,7 +89,7 @@ class Resolver:
         self._classes.found(node_class, found.status)
         further = self._further_problems(self._classes.last_known(raw), found.problems, cluster)
         status = node_class_status(found, node_class.origin, further)
-        self._refusals[node_class.origin.kind, node_class.name] = status.message
+        self._refusals[_key(node_class)] = status.message
         return status
 
     @property
@@ -127,3 +127,8 @@ class Resolver:
         found = self._discovery.discover(node_class, self._cluster.facts())
         raise_problems(found.problems)
         return found.status
+
+
+def _key(node_class: NodeClass) -> tuple[str, str, str]:
+    """A class that was made anew under the same name is another one."""
+    return node_class.origin.kind, node_class.name, node_class.metadata.uid

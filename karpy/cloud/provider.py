@@ -51,6 +51,8 @@ class Instance:
     provider_id: str
     claim: str
     """Name of the NodeClaim that it was launched for; empty when it carries no mark of one."""
+    is_unmarked: bool = False
+    """It was launched for a claim, but does not say yet for which: several were launched together."""
     labels: Mapping[str, str] = attrs.field(factory=dict)
     annotations: Mapping[str, str] = attrs.field(factory=dict)
     capacity: Resources = Resources()

@@ -8,7 +8,7 @@ only if it is old enough for its claim to be known, and the API server, asked fo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from karpy.cloud.provider import CloudProvider, Instance
@@ -75,18 +75,27 @@ class GarbageCollection:
 
     def _end_instance(self, provider: CloudProvider, instance: Instance) -> None:
         """What is known here of claims may be a little old."""
+        if self._is_claimed(instance):
+            return
+        about: dict[str, Any] = {"provider-id": instance.provider_id}
+        if instance.claim:
+            about["NodeClaim"] = {"name": instance.claim}
+        self._shared.log.info("garbage collecting instance", **about)
+        with contextlib.suppress(NodeClaimNotFound):
+            provider.delete(instance.provider_id)
+
+    def _is_claimed(self, instance: Instance) -> bool:
+        """Whether a claim has it, or may yet be told of it, as the API server knows."""
+        if not instance.claim:
+            claims = self._shared.kube.list(NODE_CLAIM).items
+            return any((each.get("status") or {}).get("providerID") == instance.provider_id for each in claims)
         try:
             claim = NodeClaim.from_dict(self._shared.kube.get(NODE_CLAIM, instance.claim))
         except KubeError as error:
             if not error.not_found:
                 raise
-        else:
-            if claim.provider_id in ("", instance.provider_id):
-                return
-        about: dict[str, Any] = {"NodeClaim": {"name": instance.claim}, "provider-id": instance.provider_id}
-        self._shared.log.info("garbage collecting instance", **about)
-        with contextlib.suppress(NodeClaimNotFound):
-            provider.delete(instance.provider_id)
+            return False
+        return claim.provider_id in ("", instance.provider_id)
 
     def _looks_abandoned(self, claim: NodeClaim, listed: Collection[str], now: float) -> bool:
         """Whether its machine is not listed, and its node does not say otherwise. Who has not registered is given up elsewhere."""
@@ -109,11 +118,18 @@ class GarbageCollection:
         end_claim(self._shared, claim, "garbage_collected")
 
 
-def _unclaimed(instances: Iterable[Instance], claims: Sequence[NodeClaim]) -> Iterable[Instance]:
+def _unclaimed(instances: Iterable[Instance], claims: Sequence[NodeClaim]) -> Iterator[Instance]:
     """The machines that carry the mark of a claim that there is not, or that has another machine. A claim that has none yet may
-    still be told of this one."""
+    still be told of this one. Of those that were not marked yet, the ones that no claim has: who launched them died before it
+    could say so, and its claim gets another."""
     machine_of = {claim.name: claim.provider_id for claim in claims}
-    return (each for each in instances if each.claim and machine_of.get(each.claim, "?") not in ("", each.provider_id))
+    had = frozenset(machine_of.values())
+    for each in instances:
+        if each.claim:
+            if machine_of.get(each.claim, "?") not in ("", each.provider_id):
+                yield each
+        elif each.is_unmarked and each.provider_id not in had:
+            yield each
 
 
 def _is_young(since: float, now: float) -> bool:

@@ -156,6 +156,18 @@ def test_of_two_machines_with_one_name_the_one_that_is_not_the_claims_is_ended()
     assert double != own
 
 
+def test_a_machine_that_was_not_marked_yet_is_ended_if_no_claim_has_it() -> None:
+    stage = grown()
+    (own,) = ids(stage)
+    orphan = stage.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS).provider_id
+    intercept(stage.cloud, "list", lambda real: [attrs.evolve(each, claim="", is_unmarked=True) for each in real()])
+    stage.run(50)
+    assert orphan in ids(stage)
+    stage.run(2 * ROUND_S)
+    assert ids(stage) == [own]
+    assert stage.running("a") == 1
+
+
 def test_a_machine_of_somebody_else_is_left_alone() -> None:
     stage = grown()
     stranger = stage.cloud.add_machine("s-4x-amd64", "sim-1a", NODE_CLASS).provider_id
