@@ -19,6 +19,7 @@ import attrs
 from karpy.clock import Clock, SystemClock
 from karpy_aws.api import EC2API, Request, Response, items
 from karpy_aws.errors import AWSError
+from karpy_aws.machines import NODE_CLAIM_TAG
 
 __all__ = [
     "AT_ONCE",
@@ -55,6 +56,7 @@ WINDOWS: Final[Mapping[str, Window]] = {
 """Karpenter's."""
 AT_ONCE: Final[Mapping[str, Window]] = {name: Window(0.0, 0.0, 1) for name in WINDOWS}
 """For a world of one thread, where nobody could join."""
+_ALONE: Final = Window(0.0, 0.0, 1)
 _CHANGES: Final = (40.0, 4.0)
 _READS: Final = (80.0, 15.0)
 """A little below what EC2 allows at once and per second, since others call too."""
@@ -191,7 +193,8 @@ class Batcher(Generic[Item, Answer]):
 
 
 class BatchedEC2:
-    """An `EC2API` that sends launches, reads and removals of single machines together. All other calls go through as they are.
+    """An `EC2API` that sends launches, reads and removals of single machines together, and templates at the rate that EC2 allows.
+    All other calls go through as they are.
 
     A machine that the common call did not find or not end is asked for again by its own caller, so that one unknown id spoils
     nobody else's call.
@@ -216,15 +219,25 @@ class BatchedEC2:
         self._launches = batcher("create_fleet", self._launch, changes)
         self._reads = batcher("describe_instances", self._read, reads)
         self._removals = batcher("terminate_instances", self._remove, changes)
+        paced = changes if windows["create_fleet"].max_items > 1 else None
+        self._templates = Batcher("create_launch_template", _ALONE, self._make, pace=paced, clock=clock, wait=wait)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ec2, name)
 
     def create_fleet(self, request: Request) -> Response:
-        """As EC2 answers it. Only requests for one machine are sent together, and only those that are equal."""
+        """As EC2 answers it. Only requests for one machine are sent together, and only those that are equal but for their claims.
+
+        Machines that are launched together are not tagged with their claims: a request has the same tags for all of them.
+        """
         if request["TargetCapacitySpecification"]["TotalTargetCapacity"] != 1:
             return self._ec2.create_fleet(request)
-        answer: Response = self._launches.submit(_key(request), request)
+        answer: Response = self._launches.submit(_key(_without_claim(request)), request)
+        return answer
+
+    def create_launch_template(self, request: Request) -> Response:
+        """As EC2 answers it. A new class makes many templates at once, and launches need the same calls."""
+        answer: Response = self._templates.submit(_key(request), request)
         return answer
 
     def describe_instances(self, request: Request) -> Response:
@@ -244,7 +257,12 @@ class BatchedEC2:
         return self._ec2.terminate_instances(request) if answer is None else answer
 
     def _launch(self, requests: Sequence[Request]) -> Sequence[Response]:
-        return deal_out(self._ec2.create_fleet(merge_fleet(requests[0], len(requests))), len(requests))
+        if len(requests) == 1:
+            return deal_out(self._ec2.create_fleet(requests[0]), 1)
+        return deal_out(self._ec2.create_fleet(merge_fleet(_without_claim(requests[0]), len(requests))), len(requests))
+
+    def _make(self, requests: Sequence[Request]) -> Sequence[Response]:
+        return [self._ec2.create_launch_template(requests[0])] * len(requests)
 
     def _read(self, requests: Sequence[Request]) -> Sequence[Response | None]:
         ids = [request["InstanceIds"][0] for request in requests]
@@ -279,6 +297,17 @@ _ENDING: Final = frozenset({"shutting-down", "terminated"})
 def _key(request: Request) -> str:
     """Equal for requests that mean the same."""
     return json.dumps(request, sort_keys=True, default=str)
+
+
+def _without_claim(request: Request) -> Request:
+    """The request without the tag that names the claim."""
+    return {
+        **request,
+        "TagSpecifications": [
+            {**specification, "Tags": [tag for tag in specification["Tags"] if tag["Key"] != NODE_CLAIM_TAG]}
+            for specification in request.get("TagSpecifications", ())
+        ],
+    }
 
 
 def merge_fleet(request: Request, count: int) -> Request:

@@ -97,6 +97,13 @@ class Machine:
     private_dns_name: str = ""
     launched: float = 0.0
     tags: Mapping[str, str] = attrs.field(factory=dict)
+    launched_for: str = ""
+    """The claim, where karpy has just launched the machine: EC2 may not have been told."""
+
+    @property
+    def claim(self) -> str:
+        """The claim that it was launched for; empty when nothing says so."""
+        return self.tags.get(NODE_CLAIM_TAG) or self.launched_for
 
     @property
     def provider_id(self) -> str:
@@ -124,7 +131,7 @@ class Machine:
         }
         return Instance(
             provider_id=self.provider_id,
-            claim=self.tags.get(NODE_CLAIM_TAG, ""),
+            claim=self.claim,
             labels={key: value for key, value in decided.items() if value},
             image_id=self.image_id,
             is_terminating=self.is_terminating,

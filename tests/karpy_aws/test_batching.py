@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import attrs
@@ -109,7 +110,28 @@ def test_launches_that_differ_are_fleets_of_their_own() -> None:
     ]
 
 
+def tagged(claim: str) -> Request:
+    tags = [{"Key": "karpenter.sh/nodeclaim", "Value": claim}, {"Key": "team", "Value": "a"}]
+    return {**fleet(), "TagSpecifications": [{"ResourceType": "instance", "Tags": tags}]}
+
+
 @pytest.mark.aws("AWS-213")
+def test_launches_for_different_claims_are_one_fleet_that_names_none() -> None:
+    ec2 = EC2()
+    batches = batched(ec2, 2)
+    answers = together(*(partial(batches.create_fleet, tagged(claim)) for claim in ("web-1", "web-2")))
+    assert ids_of(answers) == ["i-0", "i-1"]
+    [request] = ec2.calls
+    assert request["TagSpecifications"] == [{"ResourceType": "instance", "Tags": [{"Key": "team", "Value": "a"}]}]
+
+
+def test_a_launch_that_nobody_joined_names_its_claim() -> None:
+    ec2 = EC2()
+    batched(ec2, 1).create_fleet(tagged("web-1"))
+    assert ec2.calls == [tagged("web-1")]
+
+
+@pytest.mark.aws("AWS-210", "AWS-213")
 def test_who_gets_no_machine_gets_the_fleets_errors() -> None:
     error = {"ErrorCode": "InsufficientInstanceCapacity", "ErrorMessage": "sold out"}
     batches = batched(EC2(stock=2, errors=[error]), 3)
@@ -291,6 +313,25 @@ def test_a_batch_stays_open_while_it_waits_for_its_turn() -> None:
 def test_a_full_batch_waits_for_its_turn_too() -> None:
     start = FakeClock().now()
     assert closed_after(Window(0.1, 1.0, 2), 0.05, pace=spent(Pace(1, 2), 1, start)) == (0.5, 2)
+
+
+def test_templates_are_made_at_the_rate_that_launches_have_to_keep() -> None:
+    class Making(EC2):
+        def create_launch_template(self, request: Request) -> Response:
+            self.calls.append(request)
+            return {"LaunchTemplate": {"LaunchTemplateName": request["LaunchTemplateName"]}}
+
+    clock, waited, ec2 = FakeClock(), list[float](), Making()
+
+    def wait(_changed: threading.Condition, seconds: float) -> None:
+        waited.append(seconds)
+        clock.advance(seconds)
+
+    batches = BatchedEC2(ec2, clock=clock, wait=wait)  # type: ignore[arg-type]
+    names = [f"template-{number}" for number in range(42)]
+    made = [batches.create_launch_template({"LaunchTemplateName": name}) for name in names]
+    assert [answer["LaunchTemplate"]["LaunchTemplateName"] for answer in made] == names
+    assert waited == [0.25, 0.25]
 
 
 def test_alone_in_a_world_of_one_thread_nobody_waits() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from karpy.errors import CreateFailed, InsufficientCapacity
-from karpy_aws.errors import launch_reason
 from karpy_aws.fleeterrors import (
     FleetError,
     Launched,
@@ -59,11 +58,11 @@ def test_one_error_of_another_kind_decides() -> None:
     raised = launch_error([error(SOLD_OUT, message="a"), error("RequestLimitExceeded", message="b")])
     assert isinstance(raised, CreateFailed)
     assert raised.reason == "RequestLimitExceeded"
-    assert str(raised) == "InsufficientInstanceCapacity: a; RequestLimitExceeded: b"
+    assert str(raised) == "Request limit exceeded: InsufficientInstanceCapacity: a; RequestLimitExceeded: b"
 
 
 def test_equal_errors_are_told_once_and_none_are_told_too() -> None:
-    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "X: a"
+    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "Instance launch failed: X: a"
     assert "gave no reason" in str(launch_error([]))
 
 
@@ -83,7 +82,7 @@ def test_fleets_that_gave_nothing_fail_as_recorded(shared: Path) -> None:
         else:
             assert isinstance(raised, CreateFailed), line["name"]
             assert raised.reason == expected["reason"], line["name"]
-            assert launch_reason("", str(raised)).message == expected["conditionMessage"], line["name"]
+            assert str(raised).startswith(f"{expected['conditionMessage']}: "), line["name"]
     assert count
 
 
