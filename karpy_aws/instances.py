@@ -115,6 +115,16 @@ class Instances:
         """A launch came to an end that nobody knows: look before the next one."""
         self._is_listed = False
 
+    def known(self, id_: str) -> Machine | None:
+        """The machine as it was when EC2 was last asked; None when nothing is known of it."""
+        with self._lock:
+            return self._known.get(id_)
+
+    def all_known(self) -> tuple[Machine, ...]:
+        """The machines as they were when EC2 was last asked."""
+        with self._lock:
+            return tuple(self._known.values())
+
     def list(self) -> tuple[Machine, ...]:
         """All machines, by id. Those that are new, or in a shifted zone, are still there when the answer misses them.
 
@@ -199,10 +209,13 @@ class Instances:
 
     def _told(self, error: AWSError, id_: str) -> ProviderError:
         """What EC2's refusal of a machine means: one that it does not know is gone, unless it is too new to be known."""
+        if not error.has(ErrorClass.NOT_FOUND):
+            return error
         with self._lock:
             known = self._known.get(id_)
-        is_gone = error.has(ErrorClass.NOT_FOUND) and (known is None or not self._is_new(known))
-        return NodeClaimNotFound(f"instance {id_} is gone") if is_gone else error
+        if known is not None and self._is_new(known):
+            return ProviderError(f"EC2 does not show instance {id_} yet: {error}")
+        return NodeClaimNotFound(f"instance {id_} is gone")
 
     def _is_new(self, machine: Machine) -> bool:
         return machine.launched + _SETTLING_S > self._clock.now()

@@ -94,6 +94,8 @@ class Machine:
     partition: int | None = None
     subnet_id: str = ""
     security_group_ids: frozenset[str] = frozenset()
+    instance_profile: str = ""
+    """Its name."""
     private_dns_name: str = ""
     launched: float = 0.0
     tags: Mapping[str, str] = attrs.field(factory=dict)
@@ -161,6 +163,7 @@ def read_machine(instance: Mapping[str, Any], *, reserved_capacity: bool = True)
         partition=placement.get("PartitionNumber"),
         subnet_id=instance.get("SubnetId", ""),
         security_group_ids=frozenset(group["GroupId"] for group in instance.get("SecurityGroups") or ()),
+        instance_profile=(instance.get("IamInstanceProfile") or {}).get("Arn", "").rpartition("/")[2],
         private_dns_name=instance.get("PrivateDnsName", ""),
         launched=0.0 if launched is None else launched.timestamp(),
         tags={tag["Key"]: tag.get("Value", "") for tag in instance.get("Tags") or ()},
