@@ -12,7 +12,7 @@ from karpy_aws.descriptions import Memory, Network, NetworkCard, TypeDescription
 from karpy_aws.kubeletconfigs import kubelet_configs
 from karpy_aws.objects import Kubelet, NodeClass
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
-from karpy_aws.setup import NodeSetup
+from karpy_aws.nodesetup import NodeSetup
 
 LARGE = TypeDescription(
     "m5.large",
