@@ -11,8 +11,12 @@ from karpy_aws.capacity import usual_pods
 from karpy_aws.descriptions import TypeDescription
 from karpy_aws.kubeletnumbers import type_facts
 from karpy_aws.kubeletvalues import concrete_kubelet
-from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.nodesetup import NodeSetup
+from karpy_aws.objects.nodeclass import NodeClass
+<<<<<<< HEAD
+from karpy_aws.nodesetup import NodeSetup
+=======
+>>>>>>> main
 from karpy_aws.templategroups import KubeletOf
 
 __all__ = ["kubelet_configs"]

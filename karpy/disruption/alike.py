@@ -2,6 +2,9 @@
 
 Pictures share what did not change between them, so most of it is compared by being the very same object. Nodes, claims and pods are
 looked at more closely: they are written to all the time without saying anything new.
+
+What only says who may be disturbed now is no difference. Whose nodes may go is asked in each pass; it has no say in what becomes of
+their pods if they do.
 """
 
 from __future__ import annotations
@@ -12,12 +15,15 @@ import attrs
 import msgspec
 
 from karpy.cloud.instancetype import Catalog
+from karpy.objects.nodeclaim import CONSOLIDATABLE, NodeClaim
+from karpy.objects.pod import Pod
 from karpy.state.nodeview import NodeView
 from karpy.state.snapshot import Snapshot, Storage
 
 __all__ = ["say_the_same", "sell_the_same"]
 
-_COMPARED = tuple(field.name for field in attrs.fields(Snapshot) if field.name not in ("version", "now", "nodes"))
+_LOOKED_AT_CLOSELY = ("version", "now", "nodes", "budgets")
+_COMPARED = tuple(field.name for field in attrs.fields(Snapshot) if field.name not in _LOOKED_AT_CLOSELY)
 
 
 def sell_the_same(one: Catalog, other: Catalog) -> bool:
@@ -31,7 +37,9 @@ def sell_the_same(one: Catalog, other: Catalog) -> bool:
 
 
 def say_the_same(one: Snapshot, other: Snapshot) -> bool:
-    """Whether nothing in the cluster is different but versions of objects, nominations, and the time."""
+    """Whether nothing in the cluster is different but versions of objects, nominations, who may be disturbed, and the time.
+
+    Pods of nodes that are leaving want a place once they may be evicted: who does is for the caller to compare."""
     if not all(_is_same(getattr(one, name), getattr(other, name)) for name in _COMPARED):
         return False
     if one.nodes is other.nodes:
@@ -51,12 +59,34 @@ def _is_same(one: Any, other: Any) -> bool:
 def _is_alike(one: NodeView, other: NodeView) -> bool:
     if one.marked_for_deletion != other.marked_for_deletion or len(one.pods) != len(other.pods):
         return False
-    pairs = ((one.node, other.node), (one.claim, other.claim), *zip(one.pods, other.pods, strict=True))
-    return all(was is now or _is_alike_object(was, now) for was, now in pairs)
+    if not _is_alike_object(one.node, other.node):
+        return False
+    if one.claim is not other.claim and not _is_alike_object(_calm(one.claim), _calm(other.claim)):
+        return False
+    return all(
+        was is now or _is_alike_object(_placed(was), _placed(now))
+        for was, now in zip(one.pods, other.pods, strict=True)
+    )
+
+
+def _calm(claim: NodeClaim | None) -> NodeClaim | None:
+    """Without what says since when pods have neither come nor gone. Nobody is moved to a node before it has been left alone for a
+    while; those nodes are known apart from this."""
+    if claim is None:
+        return None
+    conditions = tuple(each for each in claim.conditions if each.type != CONSOLIDATABLE)
+    return attrs.evolve(claim, conditions=conditions, last_pod_event=None)
+
+
+def _placed(pod: Pod) -> Pod:
+    """A pod that has its node, without how it is: whether it is ready matters to budgets alone."""
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=()))
 
 
 def _is_alike_object(one: Any, other: Any) -> bool:
     """The same but for its version."""
+    if one is other:
+        return True
     if one is None or other is None:
         return False
     metadata = msgspec.structs.replace(other.metadata, resource_version=one.metadata.resource_version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 import attrs
+import msgspec
 
 from karpy.cloud.instancetype import Price
 from karpy.disruption.score import Score
@@ -64,8 +65,7 @@ class Decision(enum.Enum):
     REPLACE = "replace"
 
 
-@attrs.frozen
-class Move:
+class Move(msgspec.Struct, frozen=True, gc=False):
     """Where a pod of a machine that goes finds its place: on the node of this name, or on the replacement of this number."""
 
     pod: str

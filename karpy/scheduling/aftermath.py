@@ -62,7 +62,7 @@ class Machines:
             kept = read.constraints.anti_affinity
             if kept not in stripped:
                 stripped[kept] = Constraints(Requirements(), anti_affinity=kept)
-            found.append(ReadPod(read.pod, stripped[kept]))
+            found.append(msgspec.structs.replace(read, constraints=stripped[kept], attachments=frozenset()))
         return tuple(found)
 
 

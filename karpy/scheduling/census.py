@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
+import msgspec
 
 from karpy import labels
 from karpy.objects.pod import Pod, PodGroup
@@ -203,16 +204,22 @@ class Census:
     @functools.cached_property
     def _apart(self) -> Mapping[SpreadTerm | AffinityTerm, Sequence[tuple[int, int]]]:
         """The anti-affinities of pods that run, in the order in which they are met: where each is, and at which turn."""
-        known: dict[tuple[int, PodGroup], tuple[AffinityTerm, ...]] = {}
+        met: dict[tuple[int, PodGroup], Sequence[list[tuple[int, int]]]] = {}
+        known: dict[tuple[bytes, PodGroup], Sequence[list[tuple[int, int]]]] = {}
         found: dict[SpreadTerm | AffinityTerm, list[tuple[int, int]]] = {}
         turn = 0
         for position, node in enumerate(self._running):
             for pod in node.keeping_apart:
-                key = (id(pod.spec.affinity), pod.group)  # pods of one workload share what they ask for
-                if key not in known:
-                    known[key] = kept_apart(pod, self._snapshot.namespaces).anti_affinity
-                for term in known[key]:
-                    found.setdefault(term, []).append((position, turn))
+                # Pods of one workload share what they ask for, or at least ask for the same.
+                own = (id(pod.spec.affinity), pod.group)
+                if own not in met:
+                    key = (msgspec.msgpack.encode(pod.spec.affinity, order="sorted"), pod.group)
+                    if key not in known:
+                        terms = kept_apart(pod, self._snapshot.namespaces).anti_affinity
+                        known[key] = [found.setdefault(term, []) for term in terms]
+                    met[own] = known[key]
+                for at in met[own]:
+                    at.append((position, turn))
                     turn += 1
         return found
 

@@ -6,6 +6,7 @@ have left). Answers about constraints are remembered, of which a cluster has a f
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterable
 
 import attrs
@@ -30,14 +31,17 @@ _NO_VOLUMES = PodVolumes()
 _NO_NODES: frozenset[str] = frozenset()
 _SUPPORTED = UnsupportedVolumes()
 
+_age = operator.attrgetter("age")
+_placing_order = operator.itemgetter(0)
+
 Spread = tuple[TopologySpreadConstraint, ...]
 
 
-@attrs.define(eq=False)
-class PodClass:
+class PodClass(msgspec.Struct, eq=False, gc=False):
     """Pods that are alike, in the order in which they are placed.
 
-    ``selected_by`` stands for the terms, of any pods, that these pods' labels match.
+    ``selected_by`` stands for the terms, of any pods, that these pods' labels match. What-ifs make classes by the thousand, none of
+    which leads back to itself: the garbage collector need not look.
     """
 
     constraints: Constraints
@@ -48,16 +52,18 @@ class PodClass:
     pods: list[Pod]
     barred: frozenset[str] = frozenset()
     """Nodes on which they are not put."""
-    names: tuple[str, ...] = attrs.field(
-        init=False, default=attrs.Factory(lambda self: tuple(name for name, _ in self.amounts), takes_self=True)
-    )
+
+    names: tuple[str, ...] = ()
     """The resources that they ask for."""
 
+    def __post_init__(self) -> None:
+        self.names = tuple([name for name, _ in self.amounts])
+
     @property
-    def order(self) -> tuple[int, int, float, str]:
-        """Sort key: the most CPU first, then memory; then the oldest (core specification 3.4). Priority plays no part."""
-        first, amounts = self.pods[0].metadata, self.requests.amounts
-        return (-amounts.get(CPU, 0), -amounts.get(MEMORY, 0), first.created, first.uid)
+    def largest(self) -> tuple[int, int]:
+        """Sort key: the most CPU first, then memory; of alike ones the oldest (core specification 3.4). Priority plays no part."""
+        amounts = self.requests.amounts
+        return -amounts.get(CPU, 0), -amounts.get(MEMORY, 0)
 
 
 @attrs.frozen
@@ -71,13 +77,20 @@ class Shut:
 NOWHERE_SHUT = Shut()
 
 
-@attrs.frozen(eq=False)
-class ReadPod:
+class ReadPod(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A pod that may be placed, and what it asks for; pods with the same constraints share them."""
 
     pod: Pod
     constraints: Constraints
+    amounts: tuple[tuple[str, int], ...]
+    """What it asks for of each resource, but for nothing."""
+    created: float
     attachments: frozenset[Attachment] = frozenset()
+
+    @property
+    def age(self) -> tuple[float, str, str]:
+        """Sort key: the oldest first."""
+        return self.created, self.pod.metadata.uid, self.pod.key
 
 
 class PodReader:
@@ -101,6 +114,7 @@ class PodReader:
         self._default_spread = default_spread
         self._respect_preferences = respect_preferences
         self._interned: dict[bytes, Constraints | Refused] = {}
+        self._amounts: dict[Resources, tuple[tuple[str, int], ...]] = {}
 
     def read(self, pod: Pod) -> ReadPod | Refused:
         """What the pod asks for, or why it is not looked at."""
@@ -115,7 +129,9 @@ class PodReader:
         constraints = self._interned.get(key)
         if constraints is None:
             constraints = self._interned[key] = self._constraints(pod, volumes, spread)
-        return constraints if isinstance(constraints, Refused) else ReadPod(pod, constraints, volumes.attachments)
+        if isinstance(constraints, Refused):
+            return constraints
+        return ReadPod(pod, constraints, self._asked(pod.requests), pod.metadata.created, volumes.attachments)
 
     def read_all(self, pods: Iterable[Pod]) -> tuple[list[ReadPod], list[tuple[Pod, Refused]]]:
         """The pods that may be placed, and those not looked at, with the reason."""
@@ -128,6 +144,12 @@ class PodReader:
             else:
                 found.append(read)
         return found, refused
+
+    def _asked(self, requests: Resources) -> tuple[tuple[str, int], ...]:
+        found = self._amounts.get(requests)
+        if found is None:
+            found = self._amounts[requests] = tuple([entry for entry in requests.items() if entry[1]])
+        return found
 
     def _constraints(self, pod: Pod, volumes: PodVolumes, spread: Spread) -> Constraints | Refused:
         found = _read(pod, volumes, spread, self._spec_of_labels, self._namespaces)
@@ -152,22 +174,21 @@ def classify(
     pods: Iterable[ReadPod], selected_by: Callable[[Pod], Hashable], shut: Shut = NOWHERE_SHUT
 ) -> list[PodClass]:
     """Sort pods into classes; classes, and the pods in them, are in placing order."""
-    classes: dict[Hashable, PodClass] = {}
+    alike: dict[tuple[Constraints, Resources, frozenset[Attachment], Hashable, frozenset[str]], list[ReadPod]] = {}
     for read in pods:
         pod = read.pod
-        selecting = selected_by(pod)
         barred = shut.nodes if shut.to and pod.metadata.uid in shut.to else _NO_NODES
-        key = (read.constraints, pod.requests, read.attachments, selecting, barred)
-        found = classes.get(key)
-        if found is None:
-            asked = tuple([entry for entry in pod.requests.amounts.items() if entry[1]])
-            found = PodClass(read.constraints, pod.requests, asked, read.attachments, selecting, [], barred)
-            classes[key] = found
-        found.pods.append(pod)
-    for found in classes.values():
-        if len(found.pods) > 1:
-            found.pods.sort(key=lambda pod: (pod.metadata.created, pod.metadata.uid, pod.key))
-    return sorted(classes.values(), key=lambda found: (found.order, found.pods[0].key))
+        key = (read.constraints, pod.requests, read.attachments, selected_by(pod), barred)
+        alike.setdefault(key, []).append(read)
+    found = []
+    for (constraints, requests, attachments, selecting, barred), members in alike.items():
+        if len(members) > 1:
+            members.sort(key=_age)
+        first, held = members[0], [read.pod for read in members]
+        pod_class = PodClass(constraints, requests, first.amounts, attachments, selecting, held, barred)
+        found.append(((*pod_class.largest, *first.age), pod_class))
+    found.sort(key=_placing_order)
+    return [pod_class for _, pod_class in found]
 
 
 def _fingerprint(pod: Pod, volumes: PodVolumes, spread: Spread) -> bytes:

@@ -68,7 +68,10 @@ class ExistingNode:
         if attachments:
             self._attached = self._held_attachments() | attachments
         # The amounts that a node starts with are shared; its own come with its first pod.
-        self.free = {**free, **{name: free[name] - count * amount for name, amount in amounts}}
+        left = dict(free)
+        for name, amount in amounts:
+            left[name] -= count * amount
+        self.free = left
         self.pods += lot.take(count)
         return count
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from karpy.scheduling.alike import Alike, accepts, asked_labels
 from karpy.scheduling.alike import Group as Positions
@@ -31,9 +31,9 @@ class Floor:
         self._rows_of: dict[Hashable, Sequence[Row]] = {}
         self._accepted: dict[tuple[int, Constraints], bool] = {}
 
-    def sieve(self) -> Sieve | None:
-        """For one solve; None where nobody asked for it."""
-        return None if self.fitting is None else Sieve(self.fitting)
+    def sieve(self, gone: Iterable[int] = ()) -> Sieve | None:
+        """For one solve, in which no node is at the positions ``gone``; None where nobody asked for it."""
+        return None if self.fitting is None else Sieve(self.fitting, gone)
 
     def accepts(self, position: int, constraints: Constraints) -> bool:
         """Whether labels and taints of a node allow it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-import attrs
+import msgspec
 
 from karpy.objects.pod import Pod
 from karpy.resources import total
@@ -14,16 +14,13 @@ from karpy.scheduling.classes import PodClass
 __all__ = ["Lot", "gathered", "in_single_file"]
 
 
-class Lot:
+class Lot(msgspec.Struct, eq=False, gc=False):
     """Pods that are alike, the first of them first. ``unit`` of them are placed together, and ask for what the class says."""
 
-    __slots__ = ("_pods", "_position", "pod_class", "unit")
-
-    def __init__(self, pod_class: PodClass, pods: Sequence[Pod], unit: int = 1) -> None:
-        self.pod_class = pod_class
-        self.unit = unit
-        self._pods = pods
-        self._position = 0
+    pod_class: PodClass
+    _pods: Sequence[Pod]
+    unit: int = 1
+    _position: int = 0
 
     @classmethod
     def of_all(cls, lots: Iterable[Lot]) -> Lot:
@@ -34,7 +31,8 @@ class Lot:
         asked = tuple((name, amount) for name, amount in needed.items() if amount)
         barred = frozenset().union(*(lot.pod_class.barred for lot in lots))
         first = lots[0].pod_class
-        return cls(attrs.evolve(first, requests=needed, amounts=asked, pods=pods, barred=barred), pods, len(pods))
+        everyone = msgspec.structs.replace(first, requests=needed, amounts=asked, pods=pods, barred=barred)
+        return cls(everyone, pods, len(pods))
 
     def __len__(self) -> int:
         """How many pods wait still."""
@@ -69,7 +67,7 @@ def in_single_file(lots: Iterable[Lot]) -> list[Lot]:
     """The same pods one after another, each where its size and age put it: only neighbours that are alike stay one lot."""
     lots = tuple(lots)
     found = [
-        ((*lot.pod_class.order[:2], pod.metadata.created, pod.metadata.uid), number, pod)
+        ((*lot.pod_class.largest, pod.metadata.created, pod.metadata.uid), number, pod)
         for number, lot in enumerate(lots)
         for pod in lot.pods
     ]

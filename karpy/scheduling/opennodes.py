@@ -15,6 +15,8 @@ from karpy.state.snapshot import NodeView
 __all__ = ["OpenNodes"]
 
 _FULL: Mapping[str, int] = {}
+_NOT_LOOKED = -1
+"""Where a row is not asked for room before a term allows its nodes."""
 
 
 class OpenNodes:
@@ -27,13 +29,13 @@ class OpenNodes:
     def __init__(self, floor: Floor, gone: Collection[int] = ()) -> None:
         """``gone`` are positions on the floor where no node is."""
         self._floor = floor
-        self._gone = gone
+        self._gone = frozenset(gone)
         self.nodes = list(floor.nodes)
         for position in gone:
             node = self.nodes[position]
             self.nodes[position] = ExistingNode(node.index, node.view, _FULL, node.storage)
         self._owned: set[int] = set()
-        self._sieve = floor.sieve()
+        self._sieve = floor.sieve(gone)
         self._rows: dict[Rung, Sequence[Row]] = {}
         self._over: dict[Row, Row] = {}
         self._cursors: dict[Rung, list[int]] = {}
@@ -56,13 +58,15 @@ class OpenNodes:
         rows = self._rows_for(rung)
         cursors = self._cursors.get(rung)
         if cursors is None:
-            cursors = self._cursors[rung] = [row.first_with_room(0, amounts) for row in rows]
+            cursors = self._cursors[rung] = [_NOT_LOOKED] * len(rows)
         end = len(self.nodes)
-        open_ones = [
-            number
-            for number, row in enumerate(rows)
-            if cursors[number] < end and rung.allows_labels(self._view(row.members[0]).labels)
-        ]
+        open_ones = []
+        for number, row in enumerate(rows):
+            if cursors[number] < end and (not rung.keys or rung.allows_labels(self._view(row.members[0]).labels)):
+                if cursors[number] == _NOT_LOOKED:
+                    cursors[number] = row.first_with_room(0, amounts)
+                if cursors[number] < end:
+                    open_ones.append(number)
         while open_ones:
             number = open_ones[0] if len(open_ones) == 1 else min(open_ones, key=cursors.__getitem__)
             if self._take(cursors[number], lot, rung):
@@ -106,17 +110,20 @@ class OpenNodes:
 
     def _take(self, position: int, lot: Lot, rung: Rung) -> bool:
         """Put the next of the lot on a node whose labels and taints suit them; as many as it holds, if nobody counts them."""
-        view = self._view(position)
-        if not rung.allows_host(view.name) or view.name in lot.pod_class.barred or position in self._gone:
+        common, pod_class = self._floor.nodes[position], lot.pod_class
+        view = common.view
+        if not rung.allows_host(view.name) or view.name in pod_class.barred or position in self._gone:
             return False
-        self._floor.nodes[position].prepare(lot.pod_class)
+        common.prepare(pod_class)
         node = self.own(position)
-        before = node.free
-        units = node.add(lot, len(lot) // lot.unit if rung.is_uncounted else 1)
+        if rung.is_uncounted:
+            units = node.add(lot, len(lot) // lot.unit)
+        else:
+            units = node.add(lot)
+            for _ in range(units * lot.unit):
+                rung.record_node(view)
         if units and self._sieve is not None:
-            self._sieve.taken(position, before, node.free)
-        for _ in range(0 if rung.is_uncounted else units * lot.unit):
-            rung.record_node(view)
+            self._sieve.taken(position, pod_class.amounts, units, node.free)
         return units > 0
 
     def _beside_others(self, lot: Lot, rung: Rung) -> bool:

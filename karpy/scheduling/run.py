@@ -117,26 +117,33 @@ class Run:
         waiting = [Lot(pod_class, self._where_planned(pod_class)) for pod_class in classes]
         if self.policy.one_by_one:
             waiting = in_single_file(waiting)
+        left = sum(map(len, waiting))
         while waiting:
-            before = sum(map(len, waiting))
+            before = left
             self._place_round(waiting)
             waiting = [lot for lot in waiting if lot]
-            if sum(map(len, waiting)) == before or not self.others_matter or self._is_cut:
+            left = sum(map(len, waiting))
+            if left == before or not self.others_matter or self._is_cut:
                 break
         return waiting
 
     def _place_round(self, lots: Sequence[Lot]) -> None:
-        if self.policy.packing is Packing.KARPENTER or self.topology.is_empty:
+        is_plain = self.policy.packing is Packing.KARPENTER or self.topology.is_empty
+        if is_plain or not any(map(self._gathers, lots)):
             for lot in lots:
                 if not self._is_cut:
                     self._place(lot)
             return
-        for companions in gathered(lots, lambda lot: self.ladder(lot.pod_class)[0].gathers):
-            if sum(map(len, companions)) > 1 and self.ladder(companions[0].pod_class)[0].gathers:
+        for companions in gathered(lots, self._gathers):
+            if sum(map(len, companions)) > 1 and self._gathers(companions[0]):
                 self._place_together(companions)
             for lot in companions:
                 if not self._is_cut:
                     self._place(lot)
+
+    def _gathers(self, lot: Lot) -> bool:
+        """Whether its pods want to be on one host with each other."""
+        return self.ladder(lot.pod_class)[0].gathers
 
     def ladder(self, pod_class: PodClass) -> tuple[Rung, ...]:
         """The rungs of a class, the strictest first."""

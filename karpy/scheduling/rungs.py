@@ -58,8 +58,9 @@ class Rung:
         self._followed = frozenset(following if leads else ())
         self.leads_others = bool(self._followed)
         by_domain = (*self._zonal, *(group for group in selected_by if group in self._followed))
-        self._keys = tuple(dict.fromkeys(group.key for group in by_domain))
-        self._by_key = tuple(tuple(group for group in by_domain if group.key == key) for key in self._keys)
+        self.keys = tuple(dict.fromkeys(group.key for group in by_domain))
+        """The labels by whose values zone-like terms tell nodes apart."""
+        self._by_key = tuple(tuple(group for group in by_domain if group.key == key) for key in self.keys)
         self._pod_masks = {group: group.domains.mask(constraints.strict.get(group.key)) for group in self._zonal}
         self._elsewhere = _where_others_count(constraints, self._zonal)
         self._counted = tuple(group for group in selected_by if group.kind is not GroupKind.INVERSE)
@@ -67,14 +68,14 @@ class Rung:
         self._settling = () if topology.is_empty else topology.anti_affinity_of(constraints)
         self._options: dict[Shape, tuple[int, Options]] = {}
         self._recorded: dict[Shape, tuple[tuple[Recorded, ...], tuple[Recorded, ...]]] = {}
+        self.gathers = self._is_gathering()
+        """Such pods want to be on one host with each other, and nothing else keeps any two of them apart."""
         self.is_free = not deciding
         """No other pod matters to where such a pod goes."""
         self.is_uncounted = not deciding and not self._counted and not self._keeping
         """Nor does such a pod matter to others."""
 
-    @property
-    def gathers(self) -> bool:
-        """Whether such pods want to be on one host with each other, and nothing else keeps any two of them apart."""
+    def _is_gathering(self) -> bool:
         if not self.host_groups or self.constraints.ports:
             return False
         together = all(group.kind is GroupKind.AFFINITY for group in (*self.host_groups, *self._zonal))
@@ -98,7 +99,7 @@ class Rung:
 
     def options(self, shape: Shape) -> Options:
         """What a machine of this shape may become with such a pod on it; empty when it cannot take one."""
-        version = self.version() if self._keys else 0
+        version = self.version() if self.keys else 0
         known = self._options.get(shape)
         if known is None or known[0] != version:
             known = self._options[shape] = (version, self._find_options(shape))
@@ -106,10 +107,10 @@ class Rung:
 
     def _find_options(self, shape: Shape) -> Options:
         reachable = shape.join(self.constraints)
-        if not self._keys or not reachable:
+        if not self.keys or not reachable:
             return tuple((joined,) for joined in reachable)  # in the order in which the volumes name them
-        if len(reachable) == 1 and len(self._keys) == 1:
-            groups, key = self._by_key[0], self._keys[0]
+        if len(reachable) == 1 and len(self.keys) == 1:
+            groups, key = self._by_key[0], self.keys[0]
             mask = reachable[0].domains_of(groups[0].domains, key)
             if mask and mask & (mask - 1) == 0 and reachable[0].is_settled(key):  # the machine stays what it is
                 return (reachable,) if mask & self._allowed(groups) else ()
@@ -123,7 +124,7 @@ class Rung:
     def _narrowed(self, shape: Shape) -> list[tuple[tuple[int, ...], Shape]]:
         """How crowded the domains are, key by key, and what the machine is when it is settled there."""
         found: list[tuple[tuple[int, ...], Shape]] = [((), shape)]
-        for key, groups in zip(self._keys, self._by_key, strict=True):
+        for key, groups in zip(self.keys, self._by_key, strict=True):
             if key not in shape.template.keys or not shape.domains_of(groups[0].domains, key):
                 if any(group.kind in _NEED_A_DOMAIN and group not in self._followed for group in groups):
                     return []
@@ -202,11 +203,6 @@ class Rung:
             elif not self._reach(group) >> bit & 1:
                 return False
         return True
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The labels by whose values zone-like terms tell nodes apart."""
-        return self._keys
 
     # After a placement
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import bisect
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from karpy.scheduling.existing import ExistingNode
 
@@ -145,13 +145,15 @@ class Sieve:
     It holds back no node that has room. What it lets through is to be looked at.
     """
 
-    def __init__(self, fitting: Fitting) -> None:
+    def __init__(self, fitting: Fitting, gone: Iterable[int] = ()) -> None:
+        """Nobody is put on the nodes at the positions ``gone``."""
         self._fitting = fitting
+        self._there = ~sum(1 << position for position in gone)
         self._levels: dict[str, tuple[Sequence[int], list[int]]] = {}
 
     def mask(self, amounts: Amounts) -> int:
         """The nodes that may have all of this."""
-        mask = -1
+        mask = self._there
         for name, amount in amounts:
             found = self._levels.get(name)
             if found is None:
@@ -162,12 +164,16 @@ class Sieve:
                 mask &= found[1][level]
         return mask
 
-    def taken(self, position: int, before: Mapping[str, int], after: Mapping[str, int]) -> None:
-        """A node has less room than before."""
-        for name, (steps, masks) in self._levels.items():
-            left = bisect.bisect_right(steps, after.get(name, 0))
-            for level in range(left, bisect.bisect_right(steps, before.get(name, 0))):
-                masks[level] &= ~(1 << position)
+    def taken(self, position: int, amounts: Amounts, units: int, free: Mapping[str, int]) -> None:
+        """So many times the amounts were taken from a node, which has ``free`` left."""
+        others = ~(1 << position)
+        for name, amount in amounts:
+            found = self._levels.get(name)
+            if found is not None:
+                steps, masks = found
+                left = free[name]
+                for level in range(bisect.bisect_right(steps, left), bisect.bisect_right(steps, left + units * amount)):
+                    masks[level] &= others
 
 
 class Sifted(Row):

@@ -80,7 +80,8 @@ def _selector(description: str, prefix: str) -> dict[str, Any]:
         "non-empty keys and values",
         lambda tags: next((f"{key!r}: {value!r} is empty" for key, value in tags.items() if not (key and value)), ""),
     )
-    return with_rules(mapping(description, minProperties=1, maxProperties=_MOST_TAGS), filled, *(_ids(key, prefix) for key in ID_KEYS))
+    tags = mapping(description, minProperties=1, maxProperties=_MOST_TAGS)
+    return with_rules(tags, filled, *(_ids(key, prefix) for key in ID_KEYS))
 
 
 def _ids(key: str, prefix: str) -> Rule:

@@ -24,9 +24,9 @@ from karpy_aws.kubeletconfigs import kubelet_configs
 from karpy_aws.kubeletnumbers import type_facts
 from karpy_aws.kubeletrules import is_expression
 from karpy_aws.kubeletvalues import concrete_kubelet
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects import Kubelet, NodeClass, decode_ec2_node_class
 from karpy_aws.placementgroups import placement_group_request, read_placement_group
-from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.templatedata import TemplateSettings
 from karpy_aws.templategroups import KubeletOf
 from tests.karpy_aws.vectorworld import catalog, instance_types, setup

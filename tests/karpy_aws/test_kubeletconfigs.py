@@ -10,9 +10,9 @@ from karpy.requirements import Requirements
 from karpy.resources import Resources
 from karpy_aws.descriptions import Memory, Network, NetworkCard, TypeDescription, VCpu
 from karpy_aws.kubeletconfigs import kubelet_configs
+from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects import Kubelet, NodeClass
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
-from karpy_aws.nodesetup import NodeSetup
 
 LARGE = TypeDescription(
     "m5.large",

@@ -31,6 +31,17 @@ def pod(name: str, node: str, cpu: str = "1", **arguments: Any) -> Json:
     return make_pod(name, node=node, requests={"cpu": cpu}, **arguments)
 
 
+def make_budget(name: str, *, allowed: int) -> Json:
+    """A PodDisruptionBudget of all pods of the namespace, of which so many may be evicted now."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": {}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
 def flat(objects: Sequence[Sequence[Json] | Json]) -> list[Json]:
     """The objects of machines and others, one after another."""
     return [part for obj in objects for part in ([obj] if isinstance(obj, dict) else obj)]

@@ -24,8 +24,8 @@ from karpy.objects.watchevent import EventType, WatchEvent
 from karpy.settings import Settings
 from karpy.state.cluster import ClusterState
 from karpy.state.snapshot import Snapshot
-from karpy.testing import START, make_catalog, make_nodepool
-from tests.karpy.disruption.deciding import Json, flat, machine, pod
+from karpy.testing import START, make_catalog, make_condition, make_nodepool
+from tests.karpy.disruption.deciding import Json, flat, machine, make_budget, pod
 
 FREE = {"budgets": [{"nodes": "100%"}]}
 
@@ -114,7 +114,8 @@ class Changing:
     """A cluster that is looked at, changes, and is looked at again."""
 
     def __init__(self) -> None:
-        self.objects = [make_nodepool(disruption=FREE), *flat([stuck(f"n{number}") for number in range(4)])]
+        budget = make_budget("web", allowed=4)
+        self.objects = [make_nodepool(disruption=FREE), budget, *flat([stuck(f"n{number}") for number in range(4)])]
         self.state = ClusterState.of(self.objects)
         self.catalog = make_catalog(self.state.snapshot())
         self.past = look(self.state.snapshot(), self.catalog, now=START).past
@@ -143,6 +144,18 @@ def _label(obj: Json) -> None:
     obj["metadata"].setdefault("labels", {})["app"] = "other"
 
 
+def _ready(obj: Json) -> None:
+    obj["status"]["conditions"] = [make_condition("Ready")]
+
+
+def _visited(obj: Json) -> None:
+    obj["status"]["lastPodEventTime"] = format_time(START - 5)
+
+
+def _used_up(obj: Json) -> None:
+    obj["status"]["disruptionsAllowed"] = 0
+
+
 def _limit(obj: Json) -> None:
     obj["spec"]["limits"] = {"cpu": "100"}
 
@@ -151,6 +164,28 @@ def test_that_somebody_wrote_to_a_node_is_no_change() -> None:
     cluster = Changing()
     cluster.write(kinds.NODE, "n1", _nothing)
     assert cluster.work() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "change"),
+    [(kinds.POD, "p-n1", _ready), (kinds.NODE_CLAIM, "n1", _visited), (kinds.POD_DISRUPTION_BUDGET, "web", _used_up)],
+)
+def test_who_may_be_disturbed_changes_nothing_of_what_becomes_of_pods(
+    kind: Kind, name: str, change: Callable[[Json], None]
+) -> None:
+    cluster = Changing()
+    cluster.write(kind, name, change)
+    assert cluster.work() == 0
+
+
+def test_but_nobody_goes_who_may_no_longer_be_disturbed() -> None:
+    cluster = Changing()
+    cluster.write(kinds.POD_DISRUPTION_BUDGET, "web", _used_up)
+    found = look(cluster.state.snapshot(), cluster.catalog, now=START, past=cluster.past).verdicts
+    assert {name: str(verdict) for name, verdict in found.items()} == {
+        name: str(verdict)
+        for name, verdict in look(cluster.state.snapshot(), cluster.catalog, now=START).verdicts.items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from karpy.objects.pod import Pod
 from karpy.scheduling.classes import PodClass, classify, read_pods
 from karpy.scheduling.existing import ExistingNode, existing_nodes
 from karpy.scheduling.lots import Lot
-from karpy.scheduling.shelves import Fitting, Row, Shelved, Sifted
+from karpy.scheduling.shelves import Fitting, Row, Shelved, Sieve, Sifted
 from karpy.state.snapshot import Snapshot, Storage
 from karpy.testing import make_node, make_pod
 
@@ -74,6 +74,14 @@ def test_filling_nodes_is_noticed() -> None:
             assert place == first(held, members, asked)
             if place < len(held):
                 assert held[place].add(Lot(asked, asked.pods)) == 1
+
+
+def test_nodes_that_are_gone_are_passed_over() -> None:
+    held = nodes(500, 100, 500, 500)
+    fitting = Fitting(held)
+    row = Sifted(fitting, range(4)).over(held, Sieve(fitting, gone=(0, 2)))
+    assert row.first_with_room(0, (("cpu", 300),)) == 3
+    assert row.first_with_room(0, (("cpu", 100),)) == 1
 
 
 @KINDS

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from karpy.disruption.command import Command
+from karpy.disruption.worth import OUTLOOK_S, SWAP_OUTLOOK_S
 from karpy.kube.client import RawObject
 from karpy.objects import kinds
 from karpy.objects.kinds import Kind
@@ -44,6 +45,8 @@ class Deed:
     """Of the machines that it took away, by the hour, when it did."""
     bought: dict[str, float | None] = attrs.field(factory=dict)
     """The claims that it caused, and what each costs by the hour; None as long as there is no machine."""
+    bought_as: set[str] = attrs.field(factory=set)
+    """The capacity types of the machines that replace others."""
     evicted: int = 0
 
     @property
@@ -57,8 +60,16 @@ class Deed:
 
     @property
     def saved(self) -> float:
-        """Dollars by the hour, as the cloud charges them."""
+        """Dollars by the hour: as the cloud charges them where something is bought, else by the prices that were known."""
+        if not self.bought:
+            return self.command.savings
         return self.price - sum(price or 0.0 for price in self.bought.values())
+
+    @property
+    def earned(self) -> float:
+        """Dollars within the time that what is saved is held to last: longer if another capacity type was bought."""
+        is_swap = any(kind not in self.bought_as for _type, kind in self.shapes) if self.bought else False
+        return self.saved * (SWAP_OUTLOOK_S if is_swap else OUTLOOK_S) / HOUR
 
 
 @attrs.frozen(kw_only=True)
@@ -106,9 +117,9 @@ class Days:
 
     @property
     def rises(self) -> tuple[Deed, ...]:
-        """Commands by which the potential rose: what the machines cost in an hour, and what was paid for moving pods."""
+        """Commands by which the potential rose: what the machines will cost, and what was paid for moving pods."""
         return tuple(
-            deed for deed in self.deeds if deed.is_complete and deed.saved <= deed.evicted * self.eviction_price
+            deed for deed in self.deeds if deed.is_complete and deed.earned <= deed.evicted * self.eviction_price
         )
 
 
@@ -205,6 +216,7 @@ class Diary:
             self._given_up[shape] = recent[1:]
             return
         deed.bought[machine.claim] = machine.price
+        deed.bought_as.add(machine.offering.capacity_type)
         for at, before in self._been[machine.claim]:
             if before == shape:
                 self._returns.append(f"{machine.claim} is {' '.join(shape)} again {(now - at) / 60:.0f} min after")
