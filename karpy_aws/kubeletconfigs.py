@@ -13,10 +13,6 @@ from karpy_aws.kubeletnumbers import type_facts
 from karpy_aws.kubeletvalues import concrete_kubelet
 from karpy_aws.nodesetup import NodeSetup
 from karpy_aws.objects.nodeclass import NodeClass
-<<<<<<< HEAD
-from karpy_aws.nodesetup import NodeSetup
-=======
->>>>>>> main
 from karpy_aws.templategroups import KubeletOf
 
 __all__ = ["kubelet_configs"]

@@ -25,9 +25,7 @@ def printed(capsys: Captured, *arguments: str) -> Any:
 @pytest.mark.parametrize("generation", GENERATIONS)
 def test_policies_are_printed_as_json_that_iam_takes(capsys: Captured, generation: str) -> None:
     documents = printed(capsys, "--generation", generation)
-    assert documents == policies(
-        PolicyScope(cluster="mine", region="us-west-2", account="111122223333"), generation
-    )
+    assert documents == policies(PolicyScope(cluster="mine", region="us-west-2", account="111122223333"), generation)
     assert all(len(json.dumps(each, separators=(",", ":"))) <= LONGEST for each in documents.values())
 
 

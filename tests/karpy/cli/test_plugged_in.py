@@ -107,9 +107,7 @@ def test_one_that_cannot_be_loaded_says_so_when_it_is_called(
     assert "acme " in capsys.readouterr().out
 
 
-def test_output_that_nobody_reads_ends_the_command_well(
-    install: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_that_nobody_reads_ends_the_command_well(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     abandoned: list[bool] = []
     monkeypatch.setattr(commands, "abandon_stdout", lambda: abandoned.append(True))
     install(acme="acme")
