@@ -38,7 +38,9 @@ world = World(
 for number, parameter in enumerate(image_parameters("AL2023", CLUSTER.version)):
     world.parameters[parameter.path] = f"ami-{number}"
     arch = {"amd64": "x86_64", "arm64": "arm64"}[parameter.arch]
-    world.load(images=[{"ImageId": f"ami-{number}", "Name": parameter.path, "Architecture": arch, "State": "available"}])
+    world.load(
+        images=[{"ImageId": f"ami-{number}", "Name": parameter.path, "Architecture": arch, "State": "available"}]
+    )
 world.load(
     subnets=[
         {"SubnetId": f"subnet-{zone}", "AvailabilityZone": zone, "AvailabilityZoneId": id_, "State": "available"}

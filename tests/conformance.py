@@ -1,7 +1,7 @@
 """Which tests cover which line of the specifications: one page a specification, made from the tests' markers.
 
-``python -m tests.conformance`` writes the pages; ``tests/test_conformance.py`` fails when one of them is stale. What no test covers, and
-why, is in ``tests/untested.py``.
+``python -m tests.conformance`` writes the pages; ``tests/test_conformance.py`` fails when one of them is stale. What no test
+covers, and why, is in ``tests/untested.py``.
 """
 
 from __future__ import annotations

@@ -20,6 +20,10 @@ UNTESTED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("AWS-210", "AWS-211", "AWS-245", "AWS-248"), _LAUNCH),
     **dict.fromkeys(("AWS-063", "AWS-064", "AWS-074", "AWS-079", "AWS-080", "AWS-081", "AWS-083"), _CLASSES),
     **dict.fromkeys(("AWS-084", "AWS-085", "AWS-086", "AWS-241"), _CLASSES),
-    **dict.fromkeys(("AWS-125", "AWS-134", "AWS-155", "AWS-227", "AWS-231", "AWS-233", "AWS-234", "AWS-235"), _PROVIDER),
-    **dict.fromkeys(("AWS-217", "AWS-218", "AWS-221", "AWS-222", "AWS-223", "AWS-224", "AWS-237", "AWS-242"), _PROVIDER),
+    **dict.fromkeys(
+        ("AWS-125", "AWS-134", "AWS-155", "AWS-227", "AWS-231", "AWS-233", "AWS-234", "AWS-235"), _PROVIDER
+    ),
+    **dict.fromkeys(
+        ("AWS-217", "AWS-218", "AWS-221", "AWS-222", "AWS-223", "AWS-224", "AWS-237", "AWS-242"), _PROVIDER
+    ),
 }
