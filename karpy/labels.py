@@ -39,6 +39,8 @@ DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 DO_NOT_EVICT: Final = "karpenter.sh/do-not-evict"
 DO_NOT_CONSOLIDATE: Final = "karpenter.sh/do-not-consolidate"
 MIN_VALUES_RELAXED: Final = "karpenter.sh/nodeclaim-min-values-relaxed"
+KUBELET_CONVERSION: Final = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"
+"""The kubelet block of a pool of a generation that had one, as JSON; on its claims too."""
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 
 BUFFER_POD: Final = "karpenter.sh/capacity-buffer-fake-pod"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
+import msgspec
 
 from karpy import labels
 from karpy.cloud.instancetype import InstanceType, compatible, holding, order_by_price
@@ -61,7 +62,7 @@ def _claim(
         name="",
         metadata=ObjectMeta(
             labels={**materialized, **fixed},
-            annotations={**pool.annotations, **hash_annotations(pool), **marks},
+            annotations={**pool.annotations, **hash_annotations(pool), **_kubelet_mark(pool), **marks},
             owner_references=(own,),
         ),
         node_class=pool.node_class,
@@ -75,6 +76,13 @@ def _claim(
     raw = claim.to_dict()
     raw["metadata"]["generateName"] = f"{pool.name}-"
     return raw
+
+
+def _kubelet_mark(pool: NodePool) -> dict[str, str]:
+    """Clouds launch from claim and node class; what the pool alone says of the kubelet goes with the claim."""
+    if not pool.kubelet:
+        return {}
+    return {labels.KUBELET_CONVERSION: msgspec.json.encode(pool.kubelet, order="sorted").decode()}
 
 
 def _overlay_marks(launch: Launch) -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import attrs
+import msgspec
 
 from karpy import labels
 from karpy.errors import InvalidObject, shown
@@ -67,6 +68,8 @@ class NodePool:
     limits: Resources | None = None
     weight: int = 0
     replicas: int | None = None
+    kubelet: Mapping[str, Any] | None = None
+    """The kubelet block, which stood on pools before it moved to node classes in v1; only clouds know what it means."""
     consolidation_policy: str = WHEN_EMPTY_OR_UNDERUTILIZED
     consolidate_after_s: float | None = 0.0
     expire_after_s: float | None = DEFAULT_EXPIRE_AFTER_S
@@ -145,6 +148,7 @@ class _WireTemplateSpec(Wire, frozen=True):
     startup_taints: tuple[Taint, ...] | None = None
     requirements: tuple[WireRequirement, ...] | None = None
     node_class_ref: _WireNodeClassRef = _WireNodeClassRef()
+    kubelet: dict[str, Any] | None = None
     expire_after: str | None = None
     termination_grace_period: str | None = None
 
@@ -221,6 +225,7 @@ def _build(wire: _WirePool) -> NodePool:
         limits=None if spec.limits is None else at("spec.limits", Resources.parse, spec.limits),
         weight=read_weight(spec.weight),
         replicas=spec.replicas,
+        kubelet=read_kubelet(template.kubelet, wire.metadata),
         consolidation_policy=policy,
         consolidate_after_s=consolidate_after,
         expire_after_s=DEFAULT_EXPIRE_AFTER_S if expire is None else at(expire_path, parse_optional_duration, expire),
@@ -276,6 +281,22 @@ def read_requirements(wires: Sequence[WireRequirement], path: str) -> Requiremen
         except InvalidObject as error:
             raise error.at(path=f"{path}[{index}]") from None
     return Requirements(parsed)
+
+
+def read_kubelet(block: Mapping[str, Any] | None, metadata: ObjectMeta) -> Mapping[str, Any] | None:
+    """The kubelet block of a pool: its own, or what the conversion to v1 wrote down (core specification 1.10).
+
+    Raises:
+        InvalidObject: what was written down is no JSON object.
+    """
+    text = (metadata.annotations or {}).get(labels.KUBELET_CONVERSION)
+    if block is not None or not text:
+        return block
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        path = f"metadata.annotations[{labels.KUBELET_CONVERSION}]"
+        raise InvalidObject(f"found {shown(text)}", path=path, accepted="a JSON object") from None
 
 
 def read_weight(weight: int | None) -> int:

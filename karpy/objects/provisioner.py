@@ -22,6 +22,7 @@ from karpy.objects.nodepool import (
     PoolStatus,
     WireRequirement,
     at,
+    read_kubelet,
     read_requirements,
     read_weight,
 )
@@ -55,6 +56,7 @@ class _Spec(Wire, frozen=True):
     provider_ref: _ProviderRef | None = None
     limits: _Limits | None = None
     weight: Integer | None = None
+    kubelet_configuration: dict[str, Any] | None = None
     ttl_seconds_after_empty: Integer | None = None
     ttl_seconds_until_expired: Integer | None = None
     consolidation: _Consolidation | None = None
@@ -98,6 +100,7 @@ def _build(wire: _Provisioner) -> NodePool:
         entries=spec.requirements or (),
         limits=None if limits is None else at("spec.limits.resources", Resources.parse, limits),
         weight=read_weight(spec.weight),
+        kubelet=read_kubelet(spec.kubelet_configuration, wire.metadata),
         consolidation_policy=policy,
         consolidate_after_s=consolidate_after,
         expire_after_s=_seconds("ttlSecondsUntilExpired", spec.ttl_seconds_until_expired),

@@ -63,6 +63,12 @@ def test_what_the_pool_gives_to_its_nodes_is_on_the_claim() -> None:
     assert (made["spec"]["expireAfter"], made["spec"]["terminationGracePeriod"]) == ("24h", "1m30s")
 
 
+def test_a_kubelet_block_of_the_pool_goes_with_the_claim() -> None:
+    made = claim(template={"kubelet": {"maxPods": 30, "clusterDNS": ["10.0.0.10"]}})
+    assert made["metadata"]["annotations"][labels.KUBELET_CONVERSION] == '{"clusterDNS":["10.0.0.10"],"maxPods":30}'
+    assert labels.KUBELET_CONVERSION not in claim()["metadata"]["annotations"]
+
+
 @pytest.mark.core("CORE-314")
 def test_a_grace_period_that_nobody_set_is_not_set() -> None:
     assert "terminationGracePeriod" not in claim()["spec"]

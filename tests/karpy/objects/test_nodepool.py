@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from karpy.errors import InvalidObject
+from karpy.labels import KUBELET_CONVERSION
 from karpy.objects.budget import Budget
 from karpy.objects.nodepool import NodeClassRef, NodePool
 from karpy.requirements import Requirement
@@ -137,3 +138,20 @@ def test_a_pool_grows_unless_it_is_static_leaving_or_not_ready() -> None:
     assert not status("Unknown").may_grow
     assert not pool(spec={"replicas": 2}).may_grow
     assert not NodePool.from_dict(leaving).may_grow
+
+
+def test_the_kubelet_block_is_the_pools_own_or_what_a_conversion_wrote_down() -> None:
+    raw = make_nodepool()
+    raw["metadata"]["annotations"] = {KUBELET_CONVERSION: '{"maxPods":30}'}
+    assert NodePool.from_dict(raw).kubelet == {"maxPods": 30}
+    raw["spec"]["template"]["spec"]["kubelet"] = {"maxPods": 20}
+    assert NodePool.from_dict(raw).kubelet == {"maxPods": 20}
+    assert NodePool.from_dict(make_nodepool()).kubelet is None
+
+
+@pytest.mark.parametrize("text", ["[]", "{", "maxPods: 30"])
+def test_a_kubelet_block_that_was_written_down_wrongly_is_refused(text: str) -> None:
+    raw = make_nodepool()
+    raw["metadata"]["annotations"] = {KUBELET_CONVERSION: text}
+    with pytest.raises(InvalidObject, match=r"v1beta1-kubelet-conversion.*a JSON object"):
+        NodePool.from_dict(raw)

@@ -79,3 +79,8 @@ def test_a_refusal_names_object_and_field(path: str, spec: dict[str, Any]) -> No
     with pytest.raises(InvalidObject) as caught:
         provisioner_to_pool(provisioner(**spec))
     assert (caught.value.object_name, caught.value.path) == ("Provisioner/default", path)
+
+
+def test_its_kubelet_configuration_is_the_pools_kubelet_block() -> None:
+    assert provisioner_to_pool(provisioner(kubeletConfiguration={"maxPods": 20})).kubelet == {"maxPods": 20}
+    assert provisioner_to_pool(provisioner()).kubelet is None
