@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from karpy.errors import PluginError
-
 if TYPE_CHECKING:
     from karpy.cloud.model import CloudModel
     from karpy.cloud.provider import CloudProvider, ProviderContext
@@ -17,16 +15,17 @@ __all__ = ["cloud_model", "create_provider"]
 
 
 def create_provider(context: ProviderContext) -> CloudProvider:
-    """The provider that launches on EC2.
+    """The provider that launches on EC2, after it was seen that EC2 and the cluster can be reached.
+
+    Settings come from the context, by the names of Karpenter's environment variables (``CLUSTER_NAME``) or of its ConfigMap
+    (``aws.clusterName``), and what it does not say from the environment. Region and credentials the SDK finds by itself.
 
     Raises:
-        PluginError: always, in this version.
+        PluginError: a setting, the SDK, the region, credentials or a permission is missing; it says which.
     """
-    del context
-    raise PluginError(
-        "cloud provider 'aws': launching on EC2 is not in this version yet; "
-        "the provider 'sim' offers EC2's instance types, prices and node classes on a simulated cloud"
-    )
+    from karpy_aws.starting import start
+
+    return start(context)
 
 
 def cloud_model() -> CloudModel:

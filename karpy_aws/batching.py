@@ -19,6 +19,7 @@ import attrs
 from karpy.clock import Clock, SystemClock
 from karpy_aws.api import EC2API, Request, Response, items
 from karpy_aws.errors import AWSError
+from karpy_aws.machines import NODE_CLAIM_TAG
 
 __all__ = [
     "AT_ONCE",
@@ -221,10 +222,13 @@ class BatchedEC2:
         return getattr(self._ec2, name)
 
     def create_fleet(self, request: Request) -> Response:
-        """As EC2 answers it. Only requests for one machine are sent together, and only those that are equal."""
+        """As EC2 answers it. Only requests for one machine are sent together, and only those that are equal but for their claims.
+
+        Machines that are launched together are not tagged with their claims: a request has the same tags for all of them.
+        """
         if request["TargetCapacitySpecification"]["TotalTargetCapacity"] != 1:
             return self._ec2.create_fleet(request)
-        answer: Response = self._launches.submit(_key(request), request)
+        answer: Response = self._launches.submit(_key(_without_claim(request)), request)
         return answer
 
     def describe_instances(self, request: Request) -> Response:
@@ -244,7 +248,9 @@ class BatchedEC2:
         return self._ec2.terminate_instances(request) if answer is None else answer
 
     def _launch(self, requests: Sequence[Request]) -> Sequence[Response]:
-        return deal_out(self._ec2.create_fleet(merge_fleet(requests[0], len(requests))), len(requests))
+        if len(requests) == 1:
+            return deal_out(self._ec2.create_fleet(requests[0]), 1)
+        return deal_out(self._ec2.create_fleet(merge_fleet(_without_claim(requests[0]), len(requests))), len(requests))
 
     def _read(self, requests: Sequence[Request]) -> Sequence[Response | None]:
         ids = [request["InstanceIds"][0] for request in requests]
@@ -279,6 +285,17 @@ _ENDING: Final = frozenset({"shutting-down", "terminated"})
 def _key(request: Request) -> str:
     """Equal for requests that mean the same."""
     return json.dumps(request, sort_keys=True, default=str)
+
+
+def _without_claim(request: Request) -> Request:
+    """The request without the tag that names the claim."""
+    return {
+        **request,
+        "TagSpecifications": [
+            {**specification, "Tags": [tag for tag in specification["Tags"] if tag["Key"] != NODE_CLAIM_TAG]}
+            for specification in request.get("TagSpecifications", ())
+        ],
+    }
 
 
 def merge_fleet(request: Request, count: int) -> Request:

@@ -140,6 +140,10 @@ class Cluster:
         self._facts: ClusterFacts | None = None
         self._until = 0.0
 
+    @property
+    def name(self) -> str:
+        return self._settings.cluster_name
+
     def facts(self) -> ClusterFacts:
         """Raises: AWSError: nothing is known yet, and EKS does not tell."""
         with self._lock:

@@ -132,7 +132,8 @@ def launch_error(errors: Sequence[FleetError]) -> ProviderError:
     if all(error.classes & _OF_CAPACITY for error in errors):
         keys = dict.fromkeys((error.instance_type, error.zone) for error in errors if error.instance_type)
         return InsufficientCapacity(f"with fleet error(s), {told}", tuple(keys))
-    return CreateFailed(told, launch_reason("", told).reason)
+    reason = launch_reason("", told)
+    return CreateFailed(f"{reason.message}: {told}", reason.reason)
 
 
 _OF_CAPACITY: Final = frozenset({ErrorClass.UNFULFILLABLE, ErrorClass.NO_SERVICE_LINKED_ROLE})

@@ -82,12 +82,48 @@ class Instances:
         self._is_shifted = is_shifted
         self._clock = clock or SystemClock()
         self._known: dict[str, Machine] = {}
+        self._is_listed = False
         self._lock = threading.Lock()
+        self._looking_up = threading.Lock()
 
     def remember(self, machine: Machine) -> None:
         """A machine that was launched just now, which EC2 may not list yet."""
         with self._lock:
             self._known[machine.id] = machine
+
+    def launched_for(self, claim: str) -> Machine | None:
+        """The machine that was launched for a claim and is still there. What an earlier life launched is looked up once.
+
+        Raises:
+            AWSError: EC2 does not say what there is.
+        """
+        with self._looking_up:  # once for all launches that wait for it
+            if not self._is_listed:
+                self.list()
+        with self._lock:
+            candidates = [machine for machine in self._known.values() if machine.claim == claim]
+        return next((machine for known in candidates if (machine := self._still_there(known)) is not None), None)
+
+    def _still_there(self, known: Machine) -> Machine | None:
+        try:
+            machine = self.get(known.provider_id, fresh=True)
+        except NodeClaimNotFound:
+            return None
+        return None if machine.is_terminating else machine
+
+    def doubt(self) -> None:
+        """A launch came to an end that nobody knows: look before the next one."""
+        self._is_listed = False
+
+    def known(self, id_: str) -> Machine | None:
+        """The machine as it was when EC2 was last asked; None when nothing is known of it."""
+        with self._lock:
+            return self._known.get(id_)
+
+    def all_known(self) -> tuple[Machine, ...]:
+        """The machines as they were when EC2 was last asked."""
+        with self._lock:
+            return tuple(self._known.values())
 
     def list(self) -> tuple[Machine, ...]:
         """All machines, by id. Those that are new, or in a shifted zone, are still there when the answer misses them.
@@ -101,10 +137,12 @@ class Instances:
         machines = (self._read(entry) for reservation in reservations for entry in reservation.get("Instances") or ())
         found = {machine.id: machine for machine in machines if is_owned(machine, self._cluster, legacy=self._legacy)}
         with self._lock:
+            found = {id_: _with_claim(machine, self._known.get(id_)) for id_, machine in found.items()}
             kept = {
                 id_: known for id_, known in self._known.items() if self._is_new(known) or self._is_shifted(known.zone)
             }
             self._known = kept | found
+            self._is_listed = True
             return tuple(machine for _, machine in sorted(self._known.items()))
 
     def get(self, provider: str, *, fresh: bool = False) -> Machine:
@@ -124,7 +162,7 @@ class Instances:
             if machine is None:
                 self._known.pop(id_, None)
             else:
-                self._known[id_] = machine
+                machine = self._known[id_] = _with_claim(machine, known)
         if machine is None:
             raise NodeClaimNotFound(f"instance {id_} is gone")
         return machine
@@ -196,3 +234,8 @@ class Instances:
         zone = zone_of(provider)
         if self._is_shifted(zone):
             raise ProviderError(f"{provider} is not {verb}: traffic was shifted away from zone {zone}")
+
+
+def _with_claim(machine: Machine, known: Machine | None) -> Machine:
+    """EC2 does not say whom a machine was launched for until it is tagged."""
+    return attrs.evolve(machine, launched_for=known.launched_for) if known and known.launched_for else machine

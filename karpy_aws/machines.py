@@ -94,9 +94,18 @@ class Machine:
     partition: int | None = None
     subnet_id: str = ""
     security_group_ids: frozenset[str] = frozenset()
+    instance_profile: str = ""
+    """Its name."""
     private_dns_name: str = ""
     launched: float = 0.0
     tags: Mapping[str, str] = attrs.field(factory=dict)
+    launched_for: str = ""
+    """The claim, where karpy has just launched the machine: EC2 may not have been told."""
+
+    @property
+    def claim(self) -> str:
+        """The claim that it was launched for; empty when nothing says so."""
+        return self.tags.get(NODE_CLAIM_TAG) or self.launched_for
 
     @property
     def provider_id(self) -> str:
@@ -124,7 +133,7 @@ class Machine:
         }
         return Instance(
             provider_id=self.provider_id,
-            claim=self.tags.get(NODE_CLAIM_TAG, ""),
+            claim=self.claim,
             labels={key: value for key, value in decided.items() if value},
             image_id=self.image_id,
             is_terminating=self.is_terminating,
@@ -154,6 +163,7 @@ def read_machine(instance: Mapping[str, Any], *, reserved_capacity: bool = True)
         partition=placement.get("PartitionNumber"),
         subnet_id=instance.get("SubnetId", ""),
         security_group_ids=frozenset(group["GroupId"] for group in instance.get("SecurityGroups") or ()),
+        instance_profile=(instance.get("IamInstanceProfile") or {}).get("Arn", "").rpartition("/")[2],
         private_dns_name=instance.get("PrivateDnsName", ""),
         launched=0.0 if launched is None else launched.timestamp(),
         tags={tag["Key"]: tag.get("Value", "") for tag in instance.get("Tags") or ()},

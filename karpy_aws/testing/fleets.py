@@ -6,6 +6,7 @@ strategy, takes from each what there is, and reports an error for each that refu
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -169,7 +170,7 @@ def _launched(pool: _Tried, ids: list[str]) -> Answer:
 
 def _failed(pool: _Tried, code: str, message: str) -> Answer:
     return {
-        "LaunchTemplateAndOverrides": dict(pool.told),
+        "LaunchTemplateAndOverrides": copy.deepcopy(dict(pool.told)),
         "Lifecycle": "spot" if pool.is_spot else "on-demand",
         "ErrorCode": code,
         "ErrorMessage": message,
@@ -186,13 +187,21 @@ def _scripted(world: World, script: FleetScript, tried: Sequence[_Tried], wanted
             if error.get("instanceType", pool.launch.instance_type) == pool.launch.instance_type
             and error.get("zone", pool.launch.zone) == pool.launch.zone
         ]
-        errors.extend(_failed(pool, error["code"], error.get("message", "")) for error in hits)
+        errors.extend(_as_scripted(pool, error) for error in hits)
         if not hits:
             free.append(pool)
     if not free or not script.launches:
         return {"Instances": [], "Errors": errors}
     ids = [launch(world, free[0].launch, now) for _ in range(wanted)]
     return {"Instances": [_launched(free[0], ids)], "Errors": errors}
+
+
+def _as_scripted(pool: _Tried, error: Mapping[str, Any]) -> Answer:
+    """EC2 does not always say which subnet it tried: recorded scenarios say when it does."""
+    failed = _failed(pool, error["code"], error.get("message", ""))
+    if not error.get("withSubnet"):
+        failed["LaunchTemplateAndOverrides"]["Overrides"].pop("SubnetId", None)
+    return failed
 
 
 HANDLERS: Final[Mapping[str, Handler]] = {"CreateFleet": _create}

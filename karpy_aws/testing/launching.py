@@ -222,7 +222,7 @@ def launch(world: World, wanted: Launch, now: float) -> str:
     reservation = wanted.reservation or _open_reservation(world, wanted)
     if wanted.pool in world.stock and not reservation:
         world.stock[wanted.pool] -= 1
-    if reservation:
+    if reservation in world.reservations:  # recorded scenarios know what is left, and not of what
         world.reservations[reservation]["AvailableInstanceCount"] -= 1
     if wanted.subnet:
         world.subnets[wanted.subnet]["AvailableIpAddressCount"] -= 1

@@ -31,8 +31,9 @@ def time_of(seconds: float) -> dt.datetime:
 class FleetScript:
     """What one CreateFleet does instead of what the world would allow.
 
-    ``errors`` have ``code`` and ``message``, and hit the overrides of their ``instanceType`` and ``zone``, or all. The first
-    override that none hits, by priority, type and zone, gets the machines, unless ``launches`` is false.
+    ``errors`` have ``code`` and ``message``, and hit the overrides of their ``instanceType`` and ``zone``, or all; with
+    ``withSubnet`` they name the subnet. The first override that none hits, by priority, type and zone, gets the machines,
+    unless ``launches`` is false.
     """
 
     refusal: Mapping[str, Any] | None = None

@@ -107,7 +107,7 @@ class Launch:
         return setup(self.node_class, self.options)
 
     def types(self) -> InstanceTypes:
-        return instance_types(self.shared, self.world, self.setup)
+        return instance_types(self.shared, self.world, self.setup, region=self.options.get("region", ""))
 
     @property
     def kubelet_of(self) -> KubeletOf:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import attrs
@@ -107,6 +108,27 @@ def test_launches_that_differ_are_fleets_of_their_own() -> None:
         "ami-1",
         "ami-2",
     ]
+
+
+def tagged(claim: str) -> Request:
+    tags = [{"Key": "karpenter.sh/nodeclaim", "Value": claim}, {"Key": "team", "Value": "a"}]
+    return {**fleet(), "TagSpecifications": [{"ResourceType": "instance", "Tags": tags}]}
+
+
+@pytest.mark.aws("AWS-213")
+def test_launches_for_different_claims_are_one_fleet_that_names_none() -> None:
+    ec2 = EC2()
+    batches = batched(ec2, 2)
+    answers = together(*(partial(batches.create_fleet, tagged(claim)) for claim in ("web-1", "web-2")))
+    assert ids_of(answers) == ["i-0", "i-1"]
+    [request] = ec2.calls
+    assert request["TagSpecifications"] == [{"ResourceType": "instance", "Tags": [{"Key": "team", "Value": "a"}]}]
+
+
+def test_a_launch_that_nobody_joined_names_its_claim() -> None:
+    ec2 = EC2()
+    batched(ec2, 1).create_fleet(tagged("web-1"))
+    assert ec2.calls == [tagged("web-1")]
 
 
 @pytest.mark.aws("AWS-213")

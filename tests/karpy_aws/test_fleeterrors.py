@@ -59,11 +59,11 @@ def test_one_error_of_another_kind_decides() -> None:
     raised = launch_error([error(SOLD_OUT, message="a"), error("RequestLimitExceeded", message="b")])
     assert isinstance(raised, CreateFailed)
     assert raised.reason == "RequestLimitExceeded"
-    assert str(raised) == "InsufficientInstanceCapacity: a; RequestLimitExceeded: b"
+    assert str(raised) == "Request limit exceeded: InsufficientInstanceCapacity: a; RequestLimitExceeded: b"
 
 
 def test_equal_errors_are_told_once_and_none_are_told_too() -> None:
-    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "X: a"
+    assert str(launch_error([error("X", message="a"), error("X", B, message="a")])) == "Instance launch failed: X: a"
     assert "gave no reason" in str(launch_error([]))
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from karpy.errors import NodeClaimNotFound, ProviderError
@@ -224,3 +225,67 @@ def test_lists_leave_out_what_is_terminated() -> None:
             if filters["Name"] == "instance-state-name"
         ]
         assert states == ["pending", "running", "stopping", "stopped", "shutting-down"]
+
+
+# What was launched for a claim
+
+
+FOR_WEB = OWNED | {"karpenter.sh/nodeclaim": "web-1"}
+
+
+def test_what_an_earlier_life_launched_for_a_claim_is_found_by_its_tag_and_looked_up_once(
+    instances: Instances, fake: FakeAWS
+) -> None:
+    [id_] = launched(fake, tags=FOR_WEB)
+    assert instances.launched_for("web-2") is None
+    assert asked(fake) == ["DescribeInstances"]
+    assert instances.launched_for("web-2") is None
+    assert asked(fake) == []
+    found = instances.launched_for("web-1")
+    assert found is not None
+    assert found.provider_id == id_
+
+
+def test_what_was_launched_just_now_is_known_before_ec2_knows_it(instances: Instances, clock: FakeClock) -> None:
+    new = Machine(
+        id="i-0", state="pending", zone=A, instance_type="m5.large", launched=clock.now(), launched_for="web-1"
+    )
+    instances.remember(new)
+    assert instances.launched_for("web-1") == new
+    assert new.instance().claim == "web-1"
+
+
+def test_for_whom_a_machine_was_launched_is_known_though_ec2_was_not_told(
+    instances: Instances, fake: FakeAWS, clock: FakeClock
+) -> None:
+    [id_] = launched(fake)
+    instances.remember(attrs.evolve(instances.get(id_), launched_for="web-1"))
+    for machine in (*instances.list(), instances.get(id_, fresh=True)):
+        assert machine.claim == "web-1"
+        assert "karpenter.sh/nodeclaim" not in machine.tags
+
+
+def test_a_machine_that_is_ending_or_gone_is_not_the_claims_any_more(instances: Instances, fake: FakeAWS) -> None:
+    ending, gone = launched(fake, 2, tags=FOR_WEB)
+    instances.list()
+    fake.world.shutdown_s = 60
+    fake.apis.ec2.terminate_instances({"InstanceIds": [ending.rpartition("/")[2]]})
+    del fake.world.instances[gone.rpartition("/")[2]]
+    assert instances.launched_for("web-1") is None
+
+
+def test_after_a_launch_with_an_unknown_end_ec2_is_asked_again(instances: Instances, fake: FakeAWS) -> None:
+    assert instances.launched_for("web-1") is None
+    [id_] = launched(fake, tags=FOR_WEB)
+    assert instances.launched_for("web-1") is None
+    instances.doubt()
+    found = instances.launched_for("web-1")
+    assert found is not None
+    assert found.provider_id == id_
+
+
+def test_nothing_is_said_of_claims_while_ec2_does_not_say_what_there_is(instances: Instances, fake: FakeAWS) -> None:
+    fake.world.fail("DescribeInstances", "InternalError", status=500)
+    with pytest.raises(AWSError):
+        instances.launched_for("web-1")
+    assert instances.launched_for("web-1") is None

@@ -64,19 +64,30 @@ def setup(node_class: NodeClass, options: Mapping[str, Any]) -> NodeSetup:
     )
 
 
-def instance_types(shared: Path, world: Mapping[str, Any], setup: NodeSetup) -> InstanceTypes:
-    """The types of a vector's world, as the setup gets them."""
+def instance_types(
+    shared: Path, world: Mapping[str, Any], setup: NodeSetup, now: Conditions | None = None, region: str = ""
+) -> InstanceTypes:
+    """The types of a vector's world, as the setup gets them; under other conditions ``now`` than those of the start."""
     known = catalog(shared)
     names = world["instanceTypes"]
     described = read_descriptions([{"InstanceTypes": [known["described"][name] for name in names]}])
     assert not described.problems
     offered = known["Offerings"] | world.get("offerings", {})
-    book = InstanceTypeBook(known["Region"])
+    book = InstanceTypeBook(region or known["Region"])
     book.update(types=described.types, zones={name: tuple(offered.get(name, ())) for name in names})
-    return book.instance_types(setup, Market(prices=InventedPrices(world, known), conditions=conditions(world)))
+    return book.instance_types(setup, Market(prices=InventedPrices(world, known), conditions=now or conditions(world)))
 
 
 def conditions(world: Mapping[str, Any]) -> Conditions:
+    return Conditions(
+        shortages=shortages(world).at(NOW),
+        shifted_zones=frozenset(world.get("shiftedZones") or ()),
+        reserved=world.get("reservationCounts") or {},
+    )
+
+
+def shortages(world: Mapping[str, Any]) -> UnavailableOfferings:
+    """The memory of what ran out, with the marks that were set beforehand."""
     memory = UnavailableOfferings()
     for mark in world.get("unavailable", ()):
         if "subnet" in mark:
@@ -92,11 +103,7 @@ def conditions(world: Mapping[str, Any]) -> Conditions:
             memory.mark(key, NOW)
         else:
             memory.mark_capacity_type(mark["capacityType"], NOW)
-    return Conditions(
-        shortages=memory.at(NOW),
-        shifted_zones=frozenset(world.get("shiftedZones") or ()),
-        reserved=world.get("reservationCounts") or {},
-    )
+    return memory
 
 
 def told(requirement: Requirement) -> list[str]:

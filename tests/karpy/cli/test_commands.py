@@ -34,7 +34,7 @@ def test_providers_say_whether_they_can_start(capsys: Captured) -> None:
     assert run(["providers"]) == 0
     states = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert states["sim"].endswith("ready")
-    assert "not in this version" in states["aws"]
+    assert "CLUSTER_NAME: is required" in states["aws"]
     assert "not in this version" in states["azure"]
 
 
@@ -58,7 +58,7 @@ def test_crds_are_the_cores_and_the_clouds(capsys: Captured) -> None:
             ("cluster", "--feature-gates", "SpotToSpotConsolidation=yes"),
             "--feature-gates: SpotToSpotConsolidation: found 'yes' (accepted: true or false)",
         ),
-        (("demo", "--cloud", "aws"), "launching on EC2 is not in this version yet"),
+        (("demo", "--cloud", "aws"), "CLUSTER_NAME: is required"),
         (("demo", "--cloud", "azure"), "launching on Azure is not in this version yet"),
         (("cluster", "--speed", "max"), "--speed: found 'max' (accepted: a number above 0)"),
         (("cluster", "--port", "70000"), "--port: found 70000 (accepted: 0 to 65535)"),
