@@ -7,16 +7,16 @@ allowed by itself, with the tags that the request gives it and those that it bea
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from karpy_aws.iampolicy import Document
-from karpy_aws.testing import ACCOUNT, Call, FakeAWS
+from karpy_aws.testing import ACCOUNT, FakeAWS, World
 
 Tags = Mapping[str, str]
-SERVICE_ARNS = {"ec2": "arn:aws:ec2:us-west-2", "iam": "arn:aws:iam:"}
+Request = Mapping[str, Any]
 
 
 @attrs.frozen
@@ -62,116 +62,142 @@ def facts(*, request: Tags | None = None, resource: Tags | None = None, **more: 
     return found | ({"ec2:CreateAction": more["CreateAction"]} if "CreateAction" in more else {})
 
 
-def refused(fake: FakeAWS, documents: Iterable[Document]) -> list[Question]:
-    """What of all that the fake was asked the policies would not have let through."""
-    documents, account = tuple(documents), _Account()
-    questions = [question for call in fake.calls for question in account.questions(call, fake)]
-    return [question for question in questions if not allows(documents, question)]
+def refused(questions: Iterable[Question], documents: Iterable[Document]) -> list[Question]:
+    """What the policies would not let through, each once."""
+    documents = tuple(documents)
+    found: list[Question] = []
+    for question in questions:
+        if question not in found and not allows(documents, question):
+            found.append(question)
+    return found
+
+
+class WatchedAWS(FakeAWS):
+    """A fake that notes what IAM is asked about each call, by the tags that things bear at that moment."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.questions: list[Question] = []
+
+    def call(self, service: str, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        ask = _CHANGES.get(operation)
+        if ask is None:
+            self.questions.append(_read(service, operation, request, self.world))
+        else:
+            self.questions += ask(request, self.world)
+        return super().call(service, operation, request)
 
 
 def ec2(kind: str, *, account: str = ACCOUNT) -> str:
     return f"arn:aws:ec2:us-west-2:{account}:{kind}/id"
 
 
-class _Account:
-    """What the calls up to one have made, as far as its tags matter."""
-
-    def __init__(self) -> None:
-        self.templates: dict[str, Tags] = {}
-        self.parts: dict[str, dict[str, Tags]] = {}
-        """By template, the tags that it gives to the parts of a machine."""
-        self.profiles: dict[str, Tags] = {}
-
-    def questions(self, call: Call, fake: FakeAWS) -> Iterator[Question]:
-        ask = getattr(self, f"_{call.operation}", None)
-        if ask is not None:
-            yield from ask(call.request, fake)
-        else:
-            yield Question(call.name, *self._read(call, fake))
-
-    def _read(self, call: Call, fake: FakeAWS) -> tuple[str, Mapping[str, str | list[str]]]:
-        """The resource of a call that changes nothing, or that a queue's own name stands for."""
-        region, asked = fake.world.region, call.request
-        arns = {
-            "ssm": f"arn:aws:ssm:{region}::parameter{asked.get('Name')}",
-            "eks": f"arn:aws:eks:{region}:{ACCOUNT}:cluster/{asked.get('name')}",
-            "sqs": f"arn:aws:sqs:{region}:{ACCOUNT}:{asked.get('QueueName') or str(asked.get('QueueUrl')).split('/')[-1]}",
-            "iam": f"arn:aws:iam::{ACCOUNT}:instance-profile/{asked.get('InstanceProfileName', '')}",
-        }
-        shifted = {"arc-zonal-shift:ResourceIdentifier": str(asked.get("resourceIdentifier"))}
-        return arns.get(call.service, "*"), facts(RequestedRegion=region) | shifted
-
-    def _CreateLaunchTemplate(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        own = _tags_by_kind(request).get("launch-template", {})
-        self.templates[request["LaunchTemplateName"]] = own
-        self.parts[request["LaunchTemplateName"]] = _tags_by_kind(request["LaunchTemplateData"])
-        yield Question("ec2:CreateLaunchTemplate", ec2("launch-template"), facts(request=own))
-        yield _tagged_at_birth("launch-template", own, "CreateLaunchTemplate")
-
-    def _DeleteLaunchTemplate(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        own = self.templates.get(request["LaunchTemplateName"], {})
-        yield Question("ec2:DeleteLaunchTemplate", ec2("launch-template"), facts(resource=own))
-
-    def _CreateFleet(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        """A fleet needs itself, and RunInstances for the machines that it starts."""
-        names = [each["LaunchTemplateSpecification"]["LaunchTemplateName"] for each in request["LaunchTemplateConfigs"]]
-        spot = request["TargetCapacitySpecification"]["DefaultTargetCapacityType"] == "spot"
-        yield from self._launch("CreateFleet", names, _tags_by_kind(request), ["fleet"])
-        kinds = ["instance", "volume", "network-interface", *(["spot-instances-request"] if spot else [])]
-        yield from self._launch("RunInstances", names, _tags_by_kind(request), kinds)
-
-    def _RunInstances(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        names = [request["LaunchTemplate"]["LaunchTemplateName"]]
-        yield from self._launch(
-            "RunInstances", names, _tags_by_kind(request), ["instance", "volume", "network-interface"]
-        )
-
-    def _launch(
-        self, action: str, templates: Iterable[str], given: Mapping[str, Tags], kinds: Iterable[str]
-    ) -> Iterator[Question]:
-        kinds = tuple(kinds)
-        for name in templates:
-            yield Question(f"ec2:{action}", ec2("launch-template"), facts(resource=self.templates.get(name, {})))
-            for kind in kinds:
-                tags = {**self.parts.get(name, {}).get(kind, {}), **given.get(kind, {})}
-                yield Question(f"ec2:{action}", ec2(kind), facts(request=tags))
-                yield _tagged_at_birth(kind, tags, action)
-        for used in ("image", "snapshot"):
-            yield Question(f"ec2:{action}", ec2(used, account=""))
-        for used in ("security-group", "subnet"):
-            yield Question(f"ec2:{action}", ec2(used))
-
-    def _TerminateInstances(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        for id_ in request["InstanceIds"]:
-            yield Question("ec2:TerminateInstances", ec2("instance"), facts(resource=_instance_tags(fake, id_)))
-
-    def _CreateTags(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        for id_ in request["Resources"]:
-            tags = facts(request=_tags(request), resource=_instance_tags(fake, id_))
-            yield Question("ec2:CreateTags", ec2("instance"), tags)
-
-    def _CreateInstanceProfile(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        own = _tags(request)
-        self.profiles[request["InstanceProfileName"]] = own
-        yield Question("iam:CreateInstanceProfile", _profile(request), facts(request=own))
-        yield Question("iam:TagInstanceProfile", _profile(request), facts(request=own, resource=own))
-
-    def _AddRoleToInstanceProfile(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        yield self._changed("iam:AddRoleToInstanceProfile", request)
-        role = f"arn:aws:iam::{ACCOUNT}:role/{request['RoleName']}"
-        yield Question("iam:PassRole", role, {"iam:PassedToService": "ec2.amazonaws.com"})
-
-    def _RemoveRoleFromInstanceProfile(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        yield self._changed("iam:RemoveRoleFromInstanceProfile", request)
-
-    def _DeleteInstanceProfile(self, request: Mapping[str, Any], fake: FakeAWS) -> Iterator[Question]:
-        yield self._changed("iam:DeleteInstanceProfile", request)
-
-    def _changed(self, action: str, request: Mapping[str, Any]) -> Question:
-        return Question(action, _profile(request), facts(resource=self.profiles[request["InstanceProfileName"]]))
+def _read(service: str, operation: str, request: Request, world: World) -> Question:
+    """Of a call that changes nothing, or nothing but a queue."""
+    region = world.region
+    arns = {
+        "ssm": f"arn:aws:ssm:{region}::parameter{request.get('Name')}",
+        "eks": f"arn:aws:eks:{region}:{ACCOUNT}:cluster/{request.get('name')}",
+        "sqs": f"arn:aws:sqs:{region}:{ACCOUNT}:{request.get('QueueName') or str(request.get('QueueUrl')).split('/')[-1]}",
+        "iam": _profile(request) if "InstanceProfileName" in request else "*",
+    }
+    shifted = {"arc-zonal-shift:ResourceIdentifier": str(request.get("resourceIdentifier"))}
+    return Question(f"{service}:{operation}", arns.get(service, "*"), facts(RequestedRegion=region) | shifted)
 
 
-def _profile(request: Mapping[str, Any]) -> str:
+def _create_launch_template(request: Request, world: World) -> Iterator[Question]:
+    own = _tags_by_kind(request).get("launch-template", {})
+    yield Question("ec2:CreateLaunchTemplate", ec2("launch-template"), facts(request=own))
+    yield _tagged_at_birth("launch-template", own, "CreateLaunchTemplate")
+
+
+def _delete_launch_template(request: Request, world: World) -> Iterator[Question]:
+    yield Question(
+        "ec2:DeleteLaunchTemplate",
+        ec2("launch-template"),
+        facts(resource=_template_tags(world, request["LaunchTemplateName"])),
+    )
+
+
+def _create_fleet(request: Request, world: World) -> Iterator[Question]:
+    """A fleet needs itself, and RunInstances for the machines that it starts."""
+    names = [each["LaunchTemplateSpecification"]["LaunchTemplateName"] for each in request["LaunchTemplateConfigs"]]
+    spot = request["TargetCapacitySpecification"]["DefaultTargetCapacityType"] == "spot"
+    yield from _launch("CreateFleet", names, request, ["fleet"], world)
+    yield from _launch("RunInstances", names, request, [*_PARTS, *(["spot-instances-request"] if spot else [])], world)
+
+
+def _run_instances(request: Request, world: World) -> Iterator[Question]:
+    yield from _launch("RunInstances", [request["LaunchTemplate"]["LaunchTemplateName"]], request, _PARTS, world)
+
+
+_PARTS = ("instance", "volume", "network-interface")
+
+
+def _launch(
+    action: str, templates: Iterable[str], request: Request, kinds: Sequence[str], world: World
+) -> Iterator[Question]:
+    """Parts of a machine are tagged by the template and by the request; everything is launched with what lies around."""
+    given = _tags_by_kind(request)
+    for name in templates:
+        yield Question(f"ec2:{action}", ec2("launch-template"), facts(resource=_template_tags(world, name)))
+        of_template = _tags_by_kind(world.launch_templates.get(name, {}).get("LaunchTemplateData", {}))
+        for kind in kinds:
+            tags = {**of_template.get(kind, {}), **given.get(kind, {})}
+            yield Question(f"ec2:{action}", ec2(kind), facts(request=tags))
+            yield _tagged_at_birth(kind, tags, action)
+    for used in ("image", "snapshot"):
+        yield Question(f"ec2:{action}", ec2(used, account=""))
+    for used in ("security-group", "subnet"):
+        yield Question(f"ec2:{action}", ec2(used))
+
+
+def _terminate_instances(request: Request, world: World) -> Iterator[Question]:
+    for id_ in request["InstanceIds"]:
+        tags = facts(resource=_tags(world.instances.get(id_, {})))
+        yield Question("ec2:TerminateInstances", ec2("instance"), tags)
+
+
+def _create_tags(request: Request, world: World) -> Iterator[Question]:
+    for id_ in request["Resources"]:
+        tags = facts(request=_tags(request), resource=_tags(world.instances.get(id_, {})))
+        yield Question("ec2:CreateTags", ec2("instance"), tags)
+
+
+def _create_profile(request: Request, world: World) -> Iterator[Question]:
+    own = _tags(request)
+    yield Question("iam:CreateInstanceProfile", _profile(request), facts(request=own))
+    yield Question("iam:TagInstanceProfile", _profile(request), facts(request=own, resource=own))
+
+
+def _add_role(request: Request, world: World) -> Iterator[Question]:
+    yield from _change_profile("AddRoleToInstanceProfile")(request, world)
+    role = f"arn:aws:iam::{ACCOUNT}:role/{request['RoleName']}"
+    yield Question("iam:PassRole", role, {"iam:PassedToService": "ec2.amazonaws.com"})
+
+
+def _change_profile(operation: str) -> Callable[[Request, World], Iterable[Question]]:
+    def ask(request: Request, world: World) -> Iterator[Question]:
+        own = _tags(world.profiles.get(request["InstanceProfileName"], {}))
+        yield Question(f"iam:{operation}", _profile(request), facts(resource=own))
+
+    return ask
+
+
+_CHANGES: Mapping[str, Callable[[Request, World], Iterable[Question]]] = {
+    "CreateLaunchTemplate": _create_launch_template,
+    "DeleteLaunchTemplate": _delete_launch_template,
+    "CreateFleet": _create_fleet,
+    "RunInstances": _run_instances,
+    "TerminateInstances": _terminate_instances,
+    "CreateTags": _create_tags,
+    "CreateInstanceProfile": _create_profile,
+    "AddRoleToInstanceProfile": _add_role,
+    **{name: _change_profile(name) for name in ("RemoveRoleFromInstanceProfile", "DeleteInstanceProfile")},
+}
+
+
+def _profile(request: Request) -> str:
     return f"arn:aws:iam::{ACCOUNT}:instance-profile/karpenter/{request['InstanceProfileName']}"
 
 
@@ -179,13 +205,13 @@ def _tagged_at_birth(kind: str, tags: Tags, action: str) -> Question:
     return Question("ec2:CreateTags", ec2(kind), facts(request=tags, CreateAction=action))
 
 
-def _tags(request: Mapping[str, Any]) -> Tags:
-    return {tag["Key"]: tag["Value"] for tag in request.get("Tags") or ()}
+def _template_tags(world: World, name: str) -> Tags:
+    return _tags(world.launch_templates.get(name, {}))
 
 
-def _tags_by_kind(request: Mapping[str, Any]) -> dict[str, Tags]:
+def _tags(record: Mapping[str, Any]) -> Tags:
+    return {tag["Key"]: tag["Value"] for tag in record.get("Tags") or ()}
+
+
+def _tags_by_kind(request: Request) -> dict[str, Tags]:
     return {each["ResourceType"]: _tags(each) for each in request.get("TagSpecifications") or ()}
-
-
-def _instance_tags(fake: FakeAWS, id_: str) -> Tags:
-    return _tags(fake.world.instances.get(id_, {}))

@@ -15,8 +15,8 @@ from karpy_aws.iampolicy import GENERATIONS, PolicyScope, actions_of, partition_
 from karpy_aws.launchtemplates import LaunchTemplate
 from karpy_aws.profiles import Profiles, WantedProfile
 from karpy_aws.templatecache import LaunchTemplateCache
-from karpy_aws.testing import FakeAWS, World
-from tests.karpy_aws.iam import Question, allows, facts, refused
+from karpy_aws.testing import World
+from tests.karpy_aws.iam import Question, WatchedAWS, allows, facts, refused
 
 SCOPE = PolicyScope(cluster="mine", region="us-west-2", account="111122223333")
 OWNED = {"kubernetes.io/cluster/mine": "owned", "eks:eks-cluster-name": "mine", "karpenter.sh/nodepool": "default"}
@@ -102,22 +102,22 @@ def test_profiles_are_the_clusters_own() -> None:
 
 
 def test_the_life_of_a_profile_is_allowed() -> None:
-    fake = FakeAWS(World(roles={"KarpenterNodeRole-mine", "other"}), clock=FakeClock())
+    fake = WatchedAWS(World(roles={"KarpenterNodeRole-mine", "other"}), clock=FakeClock())
     profiles = Profiles(fake.apis.iam, "mine", "us-west-2", clock=FakeClock())
     wanted = WantedProfile(class_name="default", class_uid="uid", role="KarpenterNodeRole-mine")
     profiles.ensure(wanted)
     profiles.collect_garbage((), ())
     profiles.delete_of_class("uid")
-    assert refused(fake, policies(SCOPE).values()) == []
-    fake.calls.clear()
+    assert refused(fake.questions, policies(SCOPE).values()) == []
+    fake.questions.clear()
     profiles.ensure(WantedProfile(class_name="default", class_uid="uid", role="other"))
-    assert [each.action for each in refused(fake, policies(SCOPE).values())] == ["iam:PassRole"]
+    assert [each.action for each in refused(fake.questions, policies(SCOPE).values())] == ["iam:PassRole"]
 
 
 def test_the_life_of_a_launch_template_is_allowed_with_the_clusters_tags_only() -> None:
-    def life(tags: dict[str, str]) -> FakeAWS:
+    def life(tags: dict[str, str]) -> WatchedAWS:
         clock = FakeClock()
-        fake = FakeAWS(clock=clock)
+        fake = WatchedAWS(clock=clock)
         cache = LaunchTemplateCache(fake.apis.ec2, clock, cluster="mine", idle_s=1.0)
         pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
         request = {"LaunchTemplateName": "template", "LaunchTemplateData": {"ImageId": "ami-1"}}
@@ -128,8 +128,8 @@ def test_the_life_of_a_launch_template_is_allowed_with_the_clusters_tags_only() 
         assert cache.collect() == ("template",)
         return fake
 
-    assert refused(life(OWNED), policies(SCOPE).values()) == []
-    strange = refused(life({"team": "a"}), policies(SCOPE).values())
+    assert refused(life(OWNED).questions, policies(SCOPE).values()) == []
+    strange = refused(life({"team": "a"}).questions, policies(SCOPE).values())
     assert [each.action for each in strange] == [
         "ec2:CreateLaunchTemplate",
         "ec2:CreateTags",
