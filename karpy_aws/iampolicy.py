@@ -277,11 +277,15 @@ def _discovery(scope: PolicyScope) -> tuple[Document, ...]:
     )
 
 
-_NEWER: Final = frozenset({"CapacityReservations", "PlacementGroups", "InstanceStatus"})
+_NEWER: Final = frozenset({"CapacityReservations", "PlacementGroups"})
 
 
 def _unscoped(scope: PolicyScope) -> tuple[Document, ...]:
-    """Node classes of older generations have neither reservations nor groups, and name their profile themselves."""
+    """Node classes of older generations have neither reservations nor groups, and name their profile themselves.
+
+    karpy looks after their machines' health and after profiles that are left over all the same, and so reads a little more than
+    Karpenter did.
+    """
     changes = (
         "CreateFleet",
         "CreateLaunchTemplate",
@@ -291,9 +295,9 @@ def _unscoped(scope: PolicyScope) -> tuple[Document, ...]:
         "TerminateInstances",
     )
     reads = (f"Describe{name}" for name in _READS if name not in _NEWER)
-    actions = [*(f"ec2:{name}" for name in (*changes, *reads)), "pricing:GetProducts", "ssm:GetParameter"]
+    others = ("iam:ListInstanceProfiles", "pricing:GetProducts", "ssm:GetParameter")
     return (
-        _allow("AllowEC2", actions, "*"),
+        _allow("AllowEC2", [*(f"ec2:{name}" for name in (*changes, *reads)), *others], "*"),
         _queue(scope),
         _pass_role(scope),
         _allow("AllowAPIServerEndpointDiscovery", "eks:DescribeCluster", scope.cluster_arn),
