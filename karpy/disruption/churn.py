@@ -63,7 +63,7 @@ class Churn:
         return (
             self._in_rollout(rules, candidate.view)
             or self._too_often((candidate,))
-            or (self._pays_too_late(candidate.price, (candidate,), _may_swap(candidate)) if method in _SAVING else None)
+            or (self._not_to_be_moved_for_money(candidate) if method in _SAVING else None)
         )
 
     def restrains(self, command: Command, gone: Sequence[Candidate]) -> Verdict | None:
@@ -106,6 +106,29 @@ class Churn:
                     yield (each.instance_type, each.capacity_type), end
 
     # Money
+
+    def _not_to_be_moved_for_money(self, candidate: Candidate) -> Verdict | None:
+        return self._after_add(candidate.pool) or self._pays_too_late(
+            candidate.price, (candidate,), _may_swap(candidate)
+        )
+
+    def _after_add(self, pool: NodePool) -> Quarantined | None:
+        """Where room was wanted a moment ago it may be wanted again, and what made it wanted may yet give some back: a rollout
+        ends, a burst is over. Cluster Autoscaler has the same rule, ``--scale-down-delay-after-add``."""
+        added = self._added.get(pool.name)
+        end = -math.inf if added is None else added + self.rules(pool).delay_after_add_s
+        return (
+            Quarantined(end, f"A node was launched in its pool not long ago{_till(end)}") if end > self._now else None
+        )
+
+    @functools.cached_property
+    def _added(self) -> Mapping[str, float]:
+        """When a node was last launched for pods that had no place, by pool."""
+        found: dict[str, float] = {}
+        for view in self._snapshot.nodes:
+            if view.claim is not None and not predecessors_of(view):
+                found[view.pool] = max(view.claim.metadata.created, found.get(view.pool, -math.inf))
+        return found
 
     def _pays_too_late(self, savings: Price, gone: Sequence[Candidate], is_swap: bool) -> PaysTooLate | None:
         """What a command earns is always more than what it costs. So what the cluster will cost as far as one can look ahead, and

@@ -24,6 +24,7 @@ EVICTIONS_PER_POD: Final = "karpy.dev/evictions-per-pod"
 NO_RETURN_WITHIN: Final = "karpy.dev/no-return-within"
 CAPACITY_TYPE_COOLDOWN: Final = "karpy.dev/capacity-type-cooldown"
 QUARANTINE: Final = "karpy.dev/quarantine"
+DELAY_AFTER_ADD: Final = "karpy.dev/delay-after-add"
 SPARE_ROLLOUTS: Final = "karpy.dev/spare-rollouts"
 
 LONGEST_S: Final = 24 * 3600.0
@@ -52,6 +53,8 @@ class ChurnRules:
     """For so long pods are not moved from one capacity type to another again."""
     quarantine_s: float = 0.0
     """For so long a node is not replaced whose replacement failed, and half as long again each further time."""
+    delay_after_add_s: float = 0.0
+    """For so long no pods are moved after a node was launched because pods had no place."""
     spare_rollouts: bool = False
     """Whether nodes are left alone that host a workload which is being rolled out."""
 
@@ -68,6 +71,7 @@ CHURN_ON = ChurnRules(
     no_return_s=6 * 3600.0,
     cooldown_s=3600.0,
     quarantine_s=600.0,
+    delay_after_add_s=600.0,
     spare_rollouts=True,
 )
 """The bundle that one word switches on."""
@@ -160,6 +164,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any], str]]] = {
     NO_RETURN_WITHIN: ("no_return_s", _span, _SPAN),
     CAPACITY_TYPE_COOLDOWN: ("cooldown_s", _span, _SPAN),
     QUARANTINE: ("quarantine_s", _span, _SPAN),
+    DELAY_AFTER_ADD: ("delay_after_add_s", _span, _SPAN),
     SPARE_ROLLOUTS: ("spare_rollouts", {"true": True, "false": False}.get, "true or false"),
 }
 """Which rule each annotation sets, how it is read, and what is accepted."""

@@ -98,6 +98,36 @@ def test_empty_nodes_go_whatever_the_rules_say() -> None:
     assert found.nodes == ("a",)
 
 
+# Room that was wanted a moment ago
+
+
+def launched(minutes_ago: float, **more: Any) -> list[Json]:
+    found = node("new", conditions=(), **more)
+    found[0]["metadata"]["creationTimestamp"] = format_time(NOW - 60 * minutes_ago)
+    return found
+
+
+def test_nobody_is_moved_for_money_for_a_while_after_room_was_wanted() -> None:
+    held = verdict("a", *MERGED, launched(9), delay_after_add="10m")
+    assert held == Quarantined(
+        NOW + 60, f"A node was launched in its pool not long ago (until {format_time(NOW + 60)})"
+    )
+    assert command(*MERGED, launched(10), delay_after_add="10m") is not None
+    assert command(*MERGED, launched(9), delay_after_add="0s") is not None
+
+
+def test_replacements_are_not_launched_for_pods_that_wait() -> None:
+    memory = {PREDECESSORS: succession([Snapshot.from_objects(node("z")).nodes[0]], NOW)[PREDECESSORS]}
+    found = launched(1, annotations=memory)
+    assert command(*MERGED, found, delay_after_add="10m") is not None
+
+
+def test_what_goes_empty_or_has_drifted_does_not_wait_for_that() -> None:
+    assert command(node("a"), launched(1), pod("q", "new"), delay_after_add="10m") is not None
+    drifted = node("a", conditions=[make_condition("Drifted")])
+    assert command(drifted, pod("p", "a"), launched(1), delay_after_add="10m") is not None
+
+
 # What a move costs
 
 

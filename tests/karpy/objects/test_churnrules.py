@@ -40,6 +40,7 @@ def test_one_word_switches_everything_on_and_off() -> None:
         ("no_return_within", "2h", "no_return_s", 2 * HOUR),
         ("capacity_type_cooldown", "30m", "cooldown_s", HOUR / 2),
         ("quarantine", "5m", "quarantine_s", 300),
+        ("delay_after_add", "5m", "delay_after_add_s", 300),
         ("spare_rollouts", "true", "spare_rollouts", True),
     ],
 )
@@ -58,6 +59,7 @@ def test_each_rule_can_be_set_by_itself(annotation: str, value: str, rule: str, 
         ("no_return_within", "0s"),
         ("capacity_type_cooldown", "0"),
         ("quarantine", "0s"),
+        ("delay_after_add", "0s"),
         ("spare_rollouts", "false"),
     ],
 )
