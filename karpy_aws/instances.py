@@ -209,10 +209,13 @@ class Instances:
 
     def _told(self, error: AWSError, id_: str) -> ProviderError:
         """What EC2's refusal of a machine means: one that it does not know is gone, unless it is too new to be known."""
+        if not error.has(ErrorClass.NOT_FOUND):
+            return error
         with self._lock:
             known = self._known.get(id_)
-        is_gone = error.has(ErrorClass.NOT_FOUND) and (known is None or not self._is_new(known))
-        return NodeClaimNotFound(f"instance {id_} is gone") if is_gone else error
+        if known is not None and self._is_new(known):
+            return ProviderError(f"EC2 does not show instance {id_} yet: {error}")
+        return NodeClaimNotFound(f"instance {id_} is gone")
 
     def _is_new(self, machine: Machine) -> bool:
         return machine.launched + _SETTLING_S > self._clock.now()

@@ -15,28 +15,25 @@ import attrs
 from karpy.clock import Clock
 from karpy.cloud.instancetype import InstanceType
 from karpy.cloud.provider import Instance
-from karpy.errors import CreateFailed, InsufficientCapacity, InvalidObject, NodeClassNotReady, ProviderError, Throttled
-from karpy.objects.meta import find_condition
+from karpy.errors import CreateFailed, InsufficientCapacity, InvalidObject, ProviderError, Throttled
 from karpy.objects.nodeclaim import NodeClaim
 from karpy_aws.api import EC2API
-from karpy_aws.bootstrap import NodeBootstrap, node_labels, node_taints
 from karpy_aws.capacity import EFA
-from karpy_aws.choice import Choice, choose, flexibility_warning
+from karpy_aws.choice import flexibility_warning
 from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.errors import AWSError, ErrorClass
 from karpy_aws.fleet import Pool, asked_for, fleet_request, launched_machine, pools
 from karpy_aws.fleeterrors import FleetError, Launched, launch_error, lessons, read_fleet_errors
 from karpy_aws.instances import Instances
 from karpy_aws.launched import claim_annotations, instance_of, new_machine
+from karpy_aws.launchorder import LaunchOrder, order_launch
 from karpy_aws.launchtemplates import LaunchTemplate, launch_templates
 from karpy_aws.machines import Machine
 from karpy_aws.objects.nodeclass import NodeClass
 from karpy_aws.objects.status import Subnet
 from karpy_aws.reservations import ReservationCounts
 from karpy_aws.subnets import SubnetAddresses, addresses_wanted
-from karpy_aws.tags import launch_tags
 from karpy_aws.templatecache import LaunchTemplateCache
-from karpy_aws.templatedata import TemplateSettings
 from karpy_aws.templategroups import KubeletOf
 from karpy_aws.unavailable import UnavailableOfferings
 
@@ -86,18 +83,6 @@ class LaunchNotes:
     """The templates that a launch uses."""
 
 
-@attrs.frozen(kw_only=True)
-class _Order:
-    """One launch as it was decided on."""
-
-    claim: NodeClaim
-    node_class: NodeClass
-    choice: Choice
-    tags: Mapping[str, str]
-    settings: TemplateSettings
-    kubelet_of: KubeletOf
-
-
 class Launcher:
     """Launches machines of one cluster in one region. Called from many threads."""
 
@@ -135,8 +120,17 @@ class Launcher:
         """
         machine = self._with.instances.launched_for(claim.name)
         if machine is None:
-            check_ready(node_class)
-            order = self._order(claim, node_class, types, cluster, kubelet_of)
+            order = order_launch(
+                claim,
+                node_class,
+                types,
+                cluster=cluster,
+                kubelet_of=kubelet_of,
+                region=self._region,
+                everywhere=self._tags,
+                sells_reserved=self._sells_reserved,
+                strict_min_values=self._strict_min_values,
+            )
             try:
                 machine = self._launch(order)
             except _TemplatesGone:
@@ -144,43 +138,13 @@ class Launcher:
         has_efa = EFA in claim.requests or bool(node_class.network_interfaces)
         return instance_of(machine, types, claim_annotations(node_class, cluster.ca_bundle), has_efa=has_efa)
 
-    def _order(
-        self,
-        claim: NodeClaim,
-        node_class: NodeClass,
-        types: Sequence[InstanceType],
-        cluster: ClusterFacts,
-        kubelet_of: KubeletOf,
-    ) -> _Order:
-        tags = launch_tags(node_class, cluster=cluster.name, pool=claim.pool, everywhere=self._tags)
-        choice = choose(types, claim.requirements, claim.requests, strict_min_values=self._strict_min_values)
-        is_custom = node_class.ami_family == _CUSTOM
-        settings = TemplateSettings(
-            node_class=node_class,
-            region=self._region,
-            bootstrap=NodeBootstrap(
-                cluster=cluster,
-                labels=node_labels(claim.labels, choice.capacity_type, custom_image=is_custom),
-                taints=node_taints(claim.taints, claim.startup_taints),
-            ),
-            capacity_type=choice.capacity_type,
-            tags=tags,
-            requests=claim.requests,
-            tenancy=choice.tenancy,
-            partition=choice.partition,
-            sells_reserved=self._sells_reserved,
-        )
-        return _Order(
-            claim=claim, node_class=node_class, choice=choice, tags=tags, settings=settings, kubelet_of=kubelet_of
-        )
-
-    def _launch_again(self, order: _Order) -> Machine:
+    def _launch_again(self, order: LaunchOrder) -> Machine:
         try:
             return self._launch(order)
         except _TemplatesGone as gone:
             raise gone.refused from gone.__cause__
 
-    def _launch(self, order: _Order) -> Machine:
+    def _launch(self, order: LaunchOrder) -> Machine:
         with self._templates(order) as templates, self._subnets(order) as (subnets, used):
             found = pools(templates, order.choice, subnets)
             if not found:
@@ -196,7 +160,7 @@ class Launcher:
             used.add(machine.subnet_id)
             return machine
 
-    def _machine(self, order: _Order, id_: str, pool: Pool | None) -> Machine:
+    def _machine(self, order: LaunchOrder, id_: str, pool: Pool | None) -> Machine:
         if pool is None:
             self._with.instances.doubt()
             raise ProviderError(f"EC2 launched {id_} and did not say what it is; it is looked up the next time")
@@ -210,7 +174,7 @@ class Launcher:
     # What a launch needs while it is under way
 
     @contextmanager
-    def _templates(self, order: _Order) -> Iterator[tuple[LaunchTemplate, ...]]:
+    def _templates(self, order: LaunchOrder) -> Iterator[tuple[LaunchTemplate, ...]]:
         with ExitStack() as stack:
             try:
                 made = launch_templates(order.choice.types, order.settings, order.kubelet_of)
@@ -225,7 +189,7 @@ class Launcher:
             yield made
 
     @contextmanager
-    def _subnets(self, order: _Order) -> Iterator[tuple[Mapping[str, Subnet], set[str]]]:
+    def _subnets(self, order: LaunchOrder) -> Iterator[tuple[Mapping[str, Subnet], set[str]]]:
         """The subnets to launch into by zone, and the set to put those into that were used."""
         choice, now = order.choice, self._with.clock.now()
         full = self._with.unavailable.at(now).subnets
@@ -253,7 +217,7 @@ class Launcher:
                 self._with.instances.doubt()
             raise _refused(_FLEET, error) from error
 
-    def _learn(self, order: _Order, errors: Sequence[FleetError], launched: Launched) -> None:
+    def _learn(self, order: LaunchOrder, errors: Sequence[FleetError], launched: Launched) -> None:
         now = self._with.clock.now()
         for error in errors:
             self._notes.failed(launched.capacity_type, error)
@@ -272,29 +236,11 @@ class Launcher:
             told = f'Attempted to launch a spot instance but failed due to "{roleless[0].code}"'
             self._notes.warned(order.claim, told)
 
-    def _warn_of_little_choice(self, order: _Order, found: Sequence[Pool]) -> None:
+    def _warn_of_little_choice(self, order: LaunchOrder, found: Sequence[Pool]) -> None:
         count = len({pool.instance_type.name for pool in found})
         warning = flexibility_warning(order.claim.requirements, order.choice.capacity_type, count)
         if warning:
             self._notes.warned(order.claim, warning)
-
-
-def check_ready(node_class: NodeClass) -> None:
-    """Nothing is launched from a class that was looked up and is not ready; one that was never looked up has nothing to say yet.
-
-    Raises:
-        NodeClassNotReady: it is not ready, or has changed since it was looked up.
-        CreateFailed: it may be ready soon.
-    """
-    ready = find_condition(node_class.status.conditions, _READY)
-    if ready is None or (ready.is_true and ready.observed_generation in (None, node_class.metadata.generation)):
-        return
-    if ready.is_true:
-        raise NodeClassNotReady("nodeclass status has not been reconciled against the latest spec")
-    if ready.status == "False":
-        raise NodeClassNotReady(ready.message or ready.reason or f"nodeclass {node_class.name} is not ready")
-    told = f"NodeClass is in Ready={ready.status or 'Unknown'}"
-    raise CreateFailed(f"{told}: {ready.message}" if ready.message else told, "NodeClassReadinessUnknown")
 
 
 def _refused(doing: str, error: AWSError) -> ProviderError:

@@ -40,6 +40,7 @@ from karpy_aws.noticing import NamesOfMachines, Notices
 from karpy_aws.objects import NODE_CLASSES, NodeClass
 from karpy_aws.objects.ec2nodeclass import EC2_NODE_CLASS
 from karpy_aws.objects.hashing import hash_annotations
+from karpy_aws.poolkubelets import PoolKubelets
 from karpy_aws.pricing import PriceBook
 from karpy_aws.profiles import Profiles
 from karpy_aws.registration import MemoryHook, PartitionHook, TaggingHook
@@ -138,6 +139,7 @@ class AWSProvider:
             free_addresses=addresses.synced,
         )
         self._types = ClassTypes(self._sales, settings, self._upkeep.ensure_sales, reserved_capacity=reserved_capacity)
+        self._kubelets = PoolKubelets()
         validation = Validation(apis.ec2, templates, clock, region=apis.region, tags=settings.tags)
         self._resolver = Resolver(
             self._cluster,
@@ -199,9 +201,8 @@ class AWSProvider:
     # What can be bought
 
     def instance_types(self, pool: NodePool, node_class: RawNodeClass) -> InstanceTypes:
-        del pool
         with _unreadable(NodeClassNotReady):
-            return self._types.types(self._resolver.get(node_class))
+            return self._types.types(self._kubelets.of_pool(self._resolver.get(node_class), pool))
 
     def default_requirements(self, pool: NodePool) -> Requirements:
         return defaults.default_requirements(pool)
@@ -211,8 +212,8 @@ class AWSProvider:
     def create(self, claim: NodeClaim, node_class: RawNodeClass, choices: Sequence[InstanceType]) -> Instance:
         self._upkeep.ensure_sales()
         with _unreadable(NodeClassNotReady):
-            found, cluster = self._resolver.get(node_class), self._cluster.facts()
-            kubelet_of = self._types.kubelet_of(found, cluster)
+            found, cluster = self._resolver.get_to_launch(node_class), self._cluster.facts()
+            kubelet_of = self._types.kubelet_of(self._kubelets.of_claim(found, claim), cluster)
         return self._launcher.create(claim, found, choices, cluster=cluster, kubelet_of=kubelet_of)
 
     def delete(self, provider_id: str) -> None:

@@ -8,6 +8,7 @@ import attrs
 
 from karpy.cloud.provider import NodeClassStatus, RawNodeClass
 from karpy.errors import InvalidObject
+from karpy.objects.meta import Condition
 from karpy_aws.classtypes import ClassTypes
 from karpy_aws.clusterfacts import Cluster, ClusterFacts
 from karpy_aws.discovery import Discovery, Problem
@@ -41,6 +42,8 @@ class Resolver:
         self._validation = validation
         self._keeping = keeping
         self._profile_needed = profile_needed
+        self._refusals: dict[tuple[str, str], str] = {}
+        """What spoke against each class when it was last looked up; empty when nothing did."""
         self._classes = NodeClasses(self._find, self._adapted)
 
     def get(self, raw: RawNodeClass) -> NodeClass:
@@ -52,6 +55,20 @@ class Resolver:
             ProviderError: AWS did not tell.
         """
         return self._classes.get(raw)
+
+    def get_to_launch(self, raw: RawNodeClass) -> NodeClass:
+        """The same, with the condition that it is not ready if something spoke against it the last time: the object may not say so
+        yet, and a Provisioner never does.
+
+        Raises:
+            InvalidObject, NodeClassNotReady, ProviderError: as above.
+        """
+        node_class = self.get(raw)
+        refusal = self._refusals.get((node_class.origin.kind, node_class.name))
+        if not refusal:
+            return node_class
+        not_ready = Condition("Ready", "False", "NotReady", refusal)
+        return attrs.evolve(node_class, status=attrs.evolve(node_class.status, conditions=(not_ready,)))
 
     def resolve(self, raw: RawNodeClass) -> NodeClassStatus:
         """What there is to say of a class now.
@@ -71,7 +88,9 @@ class Resolver:
         self._profile_needed(found.status.instance_profile)
         self._classes.found(node_class, found.status)
         further = self._further_problems(self._classes.last_known(raw), found.problems, cluster)
-        return node_class_status(found, node_class.origin, further)
+        status = node_class_status(found, node_class.origin, further)
+        self._refusals[node_class.origin.kind, node_class.name] = status.message
+        return status
 
     @property
     def statuses(self) -> tuple[NodeClassStatusFields, ...]:

@@ -21,18 +21,15 @@ from karpy.objects.nodeclaim import NodeClaim
 from karpy.requirements import Requirement, Requirements
 from karpy_aws import labels
 from karpy_aws.api import EC2API, Request
-from karpy_aws.bootstrap import NodeBootstrap, node_labels, node_taints
-from karpy_aws.choice import Choice
 from karpy_aws.clusterfacts import ClusterFacts
 from karpy_aws.discovery import Problem
 from karpy_aws.errors import AWSError, ErrorClass
 from karpy_aws.fleet import Pool, fleet_request, pools
 from karpy_aws.images import image_of
+from karpy_aws.launchorder import order_launch
 from karpy_aws.launchtemplates import LaunchTemplate, launch_templates
 from karpy_aws.objects.nodeclass import NodeClass
-from karpy_aws.tags import launch_tags
 from karpy_aws.templatecache import LaunchTemplateCache
-from karpy_aws.templatedata import TemplateSettings
 from karpy_aws.templategroups import KubeletOf
 
 __all__ = ["Trial", "Validation"]
@@ -85,41 +82,37 @@ class Validation:
         return () if problem is None else (problem,)
 
     def _try(self, trial: Trial) -> Problem | None:
-        node_class = trial.node_class
+        node_class = _without_conditions(trial.node_class)  # whatever was said of it before
         chosen = typical(trial.types, node_class)
         if chosen is None or node_class.launch_template:
             return None  # there is nothing to try it with, or it is the user's to see that it works
-        choice = Choice(types=(chosen,), wanted=_WANTED, capacity_type=core.ON_DEMAND, tenancy=labels.DEFAULT_TENANCY)
         claim = NodeClaim(name=_NOBODY, metadata=ObjectMeta(name=_NOBODY, labels={core.NODEPOOL: _NOBODY}))
+        claim = attrs.evolve(claim, requirements=_WANTED)
         try:
-            tags = launch_tags(node_class, cluster=trial.cluster.name, pool=claim.pool, everywhere=self._tags)
+            order = order_launch(
+                claim,
+                node_class,
+                [chosen],
+                cluster=trial.cluster,
+                kubelet_of=trial.kubelet_of,
+                region=self._region,
+                everywhere=self._tags,
+            )
         except NodeClassNotReady as error:
             return Problem("TagValidationFailed", str(error))
         try:
-            made = launch_templates(choice.types, self._settings(trial, claim, tags), trial.kubelet_of)
+            made = launch_templates(order.choice.types, order.settings, order.kubelet_of)
         except (InvalidObject, ProviderError) as error:
             return Problem("ValidationFailed", str(error))
         by_zone = {subnet.zone: subnet for subnet in reversed(node_class.status.subnets)}
-        found = pools(made, choice, by_zone)
+        found = pools(made, order.choice, by_zone)
         try:
             with self._templates.using(made):
-                return self._dry_runs(found, fleet_request(found, choice, node_class, claim, tags), node_class)
+                return self._dry_runs(
+                    found, fleet_request(found, order.choice, node_class, claim, order.tags), node_class
+                )
         except AWSError as error:
             return judged("CreateLaunchTemplate", error, node_class)
-
-    def _settings(self, trial: Trial, claim: NodeClaim, tags: Mapping[str, str]) -> TemplateSettings:
-        is_custom = trial.node_class.ami_family == "Custom"
-        return TemplateSettings(
-            node_class=trial.node_class,
-            region=self._region,
-            bootstrap=NodeBootstrap(
-                cluster=trial.cluster,
-                labels=node_labels(claim.labels, core.ON_DEMAND, custom_image=is_custom),
-                taints=node_taints((), ()),
-            ),
-            capacity_type=core.ON_DEMAND,
-            tags=tags,
-        )
 
     def _dry_runs(self, found: Sequence[Pool], fleet: Mapping[str, Any], node_class: NodeClass) -> Problem | None:
         """A fleet looks at permissions alone; what machines are told is looked at by running one, in any of the subnets."""
@@ -137,15 +130,17 @@ class Validation:
         return None if first is None else judged("RunInstances", first, node_class)
 
 
+def _without_conditions(node_class: NodeClass) -> NodeClass:
+    return attrs.evolve(node_class, status=attrs.evolve(node_class.status, conditions=()))
+
+
 def _subject(node_class: NodeClass) -> NodeClass:
     """The class without what changes by itself: the order of subnets is that of their free addresses."""
-    status = node_class.status
+    meta, subnets = node_class.metadata, sorted(node_class.status.subnets, key=lambda subnet: subnet.id)
     return attrs.evolve(
         node_class,
-        metadata=ObjectMeta(
-            name=node_class.name, uid=node_class.metadata.uid, annotations=node_class.metadata.annotations
-        ),
-        status=attrs.evolve(status, subnets=tuple(sorted(status.subnets, key=lambda subnet: subnet.id)), conditions=()),
+        metadata=ObjectMeta(name=node_class.name, uid=meta.uid, annotations=meta.annotations),
+        status=attrs.evolve(node_class.status, subnets=tuple(subnets), conditions=()),
     )
 
 

@@ -3,7 +3,8 @@ goes wrong that can.
 
 `World` runs a controller as a process that meets faults, and watches over invariants; `Trial` is a drawn world that one line plays
 again, `soak` plays many, and `shrink` makes a failing one small; `sweep` tells a `Story` again for each call that may fail in it.
-For pytest there are the fixtures of `karpy.testing.plugin`.
+`ProviderConformance` tries whether a cloud package keeps what clouds promise. For pytest there are the fixtures of
+`karpy.testing.plugin`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         selector,
     )
     from karpy.testing.clock import START, FakeClock
+    from karpy.testing.conformance import Conforming, ProviderConformance
     from karpy.testing.shrinking import shrink
     from karpy.testing.soaking import Report, soak
     from karpy.testing.sweeping import FAILURES, KILLS, Act, Point, Story, points, sweep
@@ -49,6 +51,7 @@ __all__ = [
     "START",
     "Act",
     "Call",
+    "Conforming",
     "FakeClock",
     "Fault",
     "Faults",
@@ -56,6 +59,7 @@ __all__ = [
     "Planned",
     "Point",
     "Program",
+    "ProviderConformance",
     "Report",
     "Story",
     "Surroundings",
@@ -94,6 +98,7 @@ _HOMES = {
     "karpy.sim.invariants.witness": ("Violation",),
     "karpy.sim.world": ("World",),
     "karpy.testing.clock": ("START", "FakeClock"),
+    "karpy.testing.conformance": ("Conforming", "ProviderConformance"),
     "karpy.testing.shrinking": ("shrink",),
     "karpy.testing.soaking": ("Report", "soak"),
     "karpy.testing.sweeping": ("FAILURES", "KILLS", "Act", "Point", "Story", "points", "sweep"),

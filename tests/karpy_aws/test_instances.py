@@ -164,8 +164,9 @@ def test_a_machine_that_ec2_does_not_list_yet_is_there(instances: Instances, fak
     instances.remember(new_machine(id_, clock))
     assert [machine.provider_id for machine in instances.list()] == [id_]
     assert instances.get(id_, fresh=True).state == "pending"
-    with pytest.raises(AWSError, match=r"InvalidInstanceID\.NotFound"):
+    with pytest.raises(ProviderError, match=r"yet: .*InvalidInstanceID\.NotFound") as raised:
         instances.delete(id_)  # it would leak if this were taken for its end
+    assert raised.value.retryable
     clock.advance(30)
     assert instances.get(id_, fresh=True).state == "running"
 

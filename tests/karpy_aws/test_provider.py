@@ -142,6 +142,19 @@ def test_a_machine_that_was_launched_before_karpy_stopped_is_found_again() -> No
     assert Setup.on(setup.fake, setup.clock).launch(raw).provider_id == first.provider_id
 
 
+def test_nothing_is_launched_from_a_class_that_was_found_wanting_though_its_object_does_not_say_so_yet() -> None:
+    setup = Setup.of()
+    raw = setup.resolved()
+    first = setup.launch(raw)
+    setup.world.denied.add("ec2:CreateFleet")
+    annotated = {**raw, "metadata": {**raw["metadata"], "annotations": {"look": "again"}}}
+    assert not setup.provider.resolve(annotated).ready
+    choices = setup.choices(annotated)
+    with pytest.raises(NodeClassNotReady, match="ec2:CreateFleet"):
+        setup.provider.create(claim("claim-2"), annotated, choices)
+    assert setup.provider.create(claim("claim-1"), annotated, choices).provider_id == first.provider_id
+
+
 def test_machines_are_read_listed_and_ended_until_they_are_gone() -> None:
     setup = Setup.of()
     setup.world.shutdown_s = 30
