@@ -6,6 +6,7 @@ older generations had one policy without conditions, and their machines do not c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from karpy.errors import InvalidObject, shown
 from karpy_aws import labels
 from karpy_aws.machines import CLUSTER_NAME_TAG, NAME_TAG, NODE_CLAIM_TAG
 
-__all__ = ["GENERATIONS", "PolicyScope", "actions_of", "policies"]
+__all__ = ["GENERATIONS", "PolicyScope", "actions_of", "partition_of", "policies"]
 
 GENERATIONS: Final = ("v1", "v1beta1", "v1alpha1", "v1alpha5")
 """By the API version of their node classes; v1alpha5 has them inside Provisioners."""
@@ -49,7 +50,11 @@ class PolicyScope:
 
     @property
     def node_role_arn(self) -> str:
-        return self.arn("iam", f"role/{self.node_role or f'KarpenterNodeRole-{self.cluster}'}", region="")
+        return self.arn("iam", f"role/{self.node_role or self.usual_node_role}", region="")
+
+    @property
+    def usual_node_role(self) -> str:
+        return f"KarpenterNodeRole-{self.cluster}"
 
     @property
     def cluster_arn(self) -> str:
@@ -64,8 +69,9 @@ def policies(scope: PolicyScope, generation: str = "v1") -> dict[str, Document]:
     """The documents by name.
 
     Raises:
-        InvalidObject: there is no such generation.
+        InvalidObject: there is no such generation, or a name is none; the path is the field of ``scope``.
     """
+    _check(scope)
     if generation not in GENERATIONS:
         raise InvalidObject(f"found {shown(generation)}", path="generation", accepted=", ".join(GENERATIONS))
     if generation not in _SCOPED:
@@ -87,6 +93,47 @@ def policies(scope: PolicyScope, generation: str = "v1") -> dict[str, Document]:
         ),
         "ResourceDiscoveryPolicy": _document(*_discovery(scope)),
     }
+
+
+_FORMS: Final[Mapping[str, tuple[str, str]]] = {
+    "cluster": (r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", "letters, digits, - and _, at most 100"),
+    "region": (r"[a-z]+(-[a-z]+)+-[0-9]+", "a region such as us-west-2"),
+    "account": (r"[0-9]{12}|\*", "twelve digits"),
+    "node_role": (r"(([\w+=,.@-]+/)*[\w+=,.@-]{1,64})?", "a role's name, with its path if it has one"),
+    "queue": (r"([A-Za-z0-9_-]{1,80})?", "letters, digits, - and _, at most 80"),
+}
+"""What names look like. A sign that IAM reads as "any" must not come in by a slip."""
+_LONGEST_ROLE: Final = 64
+
+
+def _check(scope: PolicyScope) -> None:
+    for field, (form, accepted) in _FORMS.items():
+        text = getattr(scope, field)
+        if not re.fullmatch(form, text, re.ASCII):
+            raise InvalidObject(f"found {shown(text)}", path=field, accepted=accepted)
+    if not scope.node_role and len(scope.usual_node_role) > _LONGEST_ROLE:
+        problem = f"{scope.usual_node_role} is longer than the {_LONGEST_ROLE} letters that IAM takes"
+        raise InvalidObject(problem, path="node_role", accepted="the name of the role that nodes have")
+
+
+_PARTITIONS: Final = {
+    "cn-": "aws-cn",
+    "us-gov-": "aws-us-gov",
+    "us-iso-": "aws-iso",
+    "us-isob-": "aws-iso-b",
+    "eu-isoe-": "aws-iso-e",
+    "us-isof-": "aws-iso-f",
+    "eusc-": "aws-eusc",
+}
+
+
+def partition_of(region: str) -> str:
+    """The partition that a region is in, as names of resources begin with it.
+
+    >>> partition_of("eu-central-1"), partition_of("cn-north-1")
+    ('aws', 'aws-cn')
+    """
+    return next((partition for prefix, partition in _PARTITIONS.items() if region.startswith(prefix)), "aws")
 
 
 def actions_of(documents: Iterable[Document]) -> frozenset[str]:
@@ -230,11 +277,15 @@ def _discovery(scope: PolicyScope) -> tuple[Document, ...]:
     )
 
 
-_NEWER: Final = frozenset({"CapacityReservations", "PlacementGroups", "InstanceStatus"})
+_NEWER: Final = frozenset({"CapacityReservations", "PlacementGroups"})
 
 
 def _unscoped(scope: PolicyScope) -> tuple[Document, ...]:
-    """Node classes of older generations have neither reservations nor groups, and name their profile themselves."""
+    """Node classes of older generations have neither reservations nor groups, and name their profile themselves.
+
+    karpy looks after their machines' health and after profiles that are left over all the same, and so reads a little more than
+    Karpenter did.
+    """
     changes = (
         "CreateFleet",
         "CreateLaunchTemplate",
@@ -244,9 +295,9 @@ def _unscoped(scope: PolicyScope) -> tuple[Document, ...]:
         "TerminateInstances",
     )
     reads = (f"Describe{name}" for name in _READS if name not in _NEWER)
-    actions = [*(f"ec2:{name}" for name in (*changes, *reads)), "pricing:GetProducts", "ssm:GetParameter"]
+    others = ("iam:ListInstanceProfiles", "pricing:GetProducts", "ssm:GetParameter")
     return (
-        _allow("AllowEC2", actions, "*"),
+        _allow("AllowEC2", [*(f"ec2:{name}" for name in (*changes, *reads)), *others], "*"),
         _queue(scope),
         _pass_role(scope),
         _allow("AllowAPIServerEndpointDiscovery", "eks:DescribeCluster", scope.cluster_arn),

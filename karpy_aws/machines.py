@@ -134,6 +134,7 @@ class Machine:
         return Instance(
             provider_id=self.provider_id,
             claim=self.claim,
+            is_unmarked=not self.claim and {core.NODEPOOL, labels.NODE_CLASS} <= self.tags.keys(),
             labels={key: value for key, value in decided.items() if value},
             image_id=self.image_id,
             is_terminating=self.is_terminating,

@@ -1,6 +1,7 @@
 """Which tests cover which line of the specifications: one page a specification, made from the tests' markers.
 
-``python tests/conformance.py`` writes the pages; ``tests/test_conformance.py`` fails when one of them is stale.
+``python -m tests.conformance`` writes the pages; ``tests/test_conformance.py`` fails when one of them is stale. What no test
+covers, and why, is in ``tests/untested.py``.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ from pathlib import Path
 
 import attrs
 
+from tests.untested import UNTESTED
+
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 PAGES = ROOT / "docs" / "conformance"
 SPECIFICATIONS = {"core": "CORE", "aws": "AWS", "azure": "AZ"}  # the marker, and how its IDs begin
-COMMAND = "python tests/conformance.py"
+LENGTHS = {"aws": 250}
+"""How many numbers a specification has, where every one must have a test or a reason."""
+COMMAND = "python -m tests.conformance"
 
 
 @attrs.frozen
@@ -76,22 +81,33 @@ def all_marks() -> list[Mark]:
     return [mark for path in sorted(TESTS.rglob("test_*.py")) for mark in marks_in(path)]
 
 
+def covered_by(marks: Iterable[Mark], marker: str) -> dict[str, set[str]]:
+    """The tests of each ID."""
+    covered: dict[str, set[str]] = {}
+    for mark in marks:
+        if mark.marker == marker and not mark.problem:
+            covered.setdefault(mark.id, set()).add(mark.test)
+    return covered
+
+
+def ids_of(marker: str) -> set[str]:
+    """All that the specification has, where that is known."""
+    return {f"{SPECIFICATIONS[marker]}-{number:03}" for number in range(1, LENGTHS.get(marker, 0) + 1)}
+
+
 def pages(marks: Iterable[Mark]) -> dict[Path, str]:
     """The text of the page of each specification that tests refer to."""
     found = list(marks)
     texts: dict[Path, str] = {}
-    for marker in SPECIFICATIONS:
-        covered: dict[str, set[str]] = {}
-        for mark in found:
-            if mark.marker == marker and not mark.problem:
-                covered.setdefault(mark.id, set()).add(mark.test)
-        if covered:
-            texts[PAGES / f"{marker}.md"] = render(marker, covered)
+    for marker, prefix in SPECIFICATIONS.items():
+        reasons = {each: reason for each, reason in UNTESTED.items() if each.startswith(f"{prefix}-")}
+        if covered := covered_by(found, marker):
+            texts[PAGES / f"{marker}.md"] = render(marker, covered, reasons)
     return texts
 
 
-def render(marker: str, covered: Mapping[str, Iterable[str]]) -> str:
-    """The page: how many IDs of each hundred are covered, then the tests of each ID."""
+def render(marker: str, covered: Mapping[str, Iterable[str]], reasons: Mapping[str, str] | None = None) -> str:
+    """The page: how many IDs of each hundred are covered, the tests of each ID, and why others have none."""
     hundreds: dict[str, int] = {}
     for each in sorted(covered):
         hundreds[f"{each[:-2]}xx"] = hundreds.get(f"{each[:-2]}xx", 0) + 1
@@ -110,9 +126,15 @@ def render(marker: str, covered: Mapping[str, Iterable[str]]) -> str:
             "| number | tests |",
             "|---|---|",
             *(f"| {each} | {_listed(covered[each])} |" for each in sorted(covered)),
+            *_untested(reasons or {}),
             "",
         ]
     )
+
+
+def _untested(reasons: Mapping[str, str]) -> list[str]:
+    rows = [f"| {each} | {reasons[each]} |" for each in sorted(reasons)]
+    return ["", "| number | why no test claims it |", "|---|---|", *rows] if rows else []
 
 
 def _listed(tests: Iterable[str]) -> str:

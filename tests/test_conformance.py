@@ -6,7 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance import COMMAND, PAGES, ROOT, SPECIFICATIONS, Mark, all_marks, marks_in, pages, render
+from tests.conformance import (
+    COMMAND,
+    LENGTHS,
+    PAGES,
+    ROOT,
+    SPECIFICATIONS,
+    Mark,
+    all_marks,
+    covered_by,
+    ids_of,
+    marks_in,
+    pages,
+    render,
+)
+from tests.untested import UNTESTED
 
 
 def marks_of(tmp_path: Path, source: str) -> list[Mark]:
@@ -17,6 +31,15 @@ def marks_of(tmp_path: Path, source: str) -> list[Mark]:
 
 def test_every_marker_names_a_line_of_its_specification() -> None:
     assert [mark.problem for mark in all_marks() if mark.problem] == []
+
+
+@pytest.mark.parametrize("marker", LENGTHS)
+def test_every_number_has_a_test_or_a_reason_and_not_both(marker: str) -> None:
+    covered, all_ids = covered_by(all_marks(), marker), ids_of(marker)
+    reasons = {each for each in UNTESTED if each.startswith(f"{SPECIFICATIONS[marker]}-")}
+    assert sorted(all_ids - covered.keys() - reasons) == [], "no test and no reason in tests/untested.py"
+    assert sorted(covered.keys() & reasons) == [], "tested by now: remove their reasons from tests/untested.py"
+    assert sorted((covered.keys() | reasons) - all_ids) == [], f"the specification ends at {max(all_ids)}"
 
 
 def test_the_pages_are_up_to_date() -> None:
@@ -56,3 +79,9 @@ def test_ids_are_counted_by_the_hundred() -> None:
     page = render("core", {"CORE-101": ["b"], "CORE-001": ["a"], "CORE-002": ["a", "b"]})
     assert "| CORE-0xx | 2 |\n| CORE-1xx | 1 |\n| all | 3 |" in page
     assert "| CORE-002 | `a`<br>`b` |" in page
+
+
+def test_numbers_without_a_test_are_there_with_the_reason() -> None:
+    page = render("core", {"CORE-001": ["a"]}, {"CORE-003": "not here", "CORE-002": "nor there"})
+    assert page.endswith("|---|---|\n| CORE-002 | nor there |\n| CORE-003 | not here |\n")
+    assert "why" not in render("core", {"CORE-001": ["a"]})

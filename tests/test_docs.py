@@ -6,7 +6,9 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -129,11 +131,22 @@ def test_the_map_of_scheduling_shows_every_module() -> None:
     assert {name for name in modules if f"`{name}`" not in text} == set()
 
 
+def commands(group: Any, context: Any, name: str = "karpy") -> Iterator[tuple[str, Any]]:
+    """All commands by their names, those of plug-ins and those below them too."""
+    for each in group.list_commands(context):
+        command = group.get_command(context, each)
+        yield f"{name} {each}", command
+        if hasattr(command, "list_commands"):
+            yield from commands(command, context, f"{name} {each}")
+
+
 def test_every_option_of_every_command_is_documented() -> None:
     text = (ROOT / "docs/cli.md").read_text() + (ROOT / "docs/cluster.md").read_text()
-    commands = typer.main.get_group(app).commands
-    for name, command in commands.items():
-        assert f"## karpy {name}" in text
+    group = typer.main.get_group(app)
+    found = dict(commands(group, group.make_context("karpy", [], resilient_parsing=True)))
+    assert "karpy aws iam-policy" in found
+    for name, command in found.items():
+        assert f"## {name}\n" in text
         for parameter in command.params:
             names = parameter.opts if parameter.param_type_name == "option" else [parameter.metavar]
             assert any(f"`{shown}" in text for shown in names), f"{name} {names}"

@@ -65,7 +65,7 @@ THIRD_PARTY: dict[str, set[str]] = {  # everything else is the standard library
     "rich": {"karpy/report", "karpy/cli"},
     "structlog": {"karpy/kube", "karpy/controllers", "karpy/operator", "karpy/cli", "karpy_aws", "karpy_azure"},
     "tomlkit": {"karpy_aws/bootstrap/bottlerocket"},
-    "typer": {"karpy/cli"},
+    "typer": {"karpy/cli", "karpy_aws/cli"},
     "yaml": {
         *("karpy/objects/manifest", "karpy/sim/api", "karpy/sim/http", "karpy/report", "karpy/cli"),
         *("karpy_aws/bootstrap/al2023", "karpy_aws/testing/userdata"),

@@ -9,9 +9,9 @@ import typer
 
 from karpy.cli.bad_input import BadInput
 from karpy.cli.cluster import cluster
+from karpy.cli.commands import Commands
 from karpy.cli.crds import crds
 from karpy.cli.demo import demo
-from karpy.cli.pipes import ending_quietly
 from karpy.cli.plan import plan
 from karpy.cli.providers import providers
 from karpy.cli.version import version
@@ -24,6 +24,7 @@ DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 app = typer.Typer(
     name="karpy",
+    cls=Commands,
     help="A node autoscaler for Kubernetes: pods that wait get nodes, nodes that are not worth their price go.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command in (demo, cluster, plan, why, providers, crds, version):
-    app.command()(ending_quietly(command))
+    app.command()(command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -168,7 +168,7 @@ EXOTIC = [
 ]
 
 
-@pytest.mark.aws("AWS-205")
+@pytest.mark.aws("AWS-108", "AWS-205")
 @pytest.mark.parametrize("exotic", EXOTIC, ids=lambda each: each.name)
 def test_exotic_machines_are_not_for_those_who_could_have_others(exotic: InstanceType) -> None:
     assert names(choice(exotic, machine("m5.large")).types) == ["m5.large"]
@@ -185,7 +185,7 @@ def test_who_asks_for_variety_gets_all_there_is() -> None:
 # Spot
 
 
-@pytest.mark.aws("AWS-206")
+@pytest.mark.aws("AWS-110", "AWS-206")
 def test_spot_above_the_cheapest_on_demand_price_is_left_out() -> None:
     found = choice(
         machine("a", sold("spot", 0.05), sold("spot", 0.2, B), sold("on-demand", 0.1)),
@@ -207,7 +207,7 @@ def test_dear_spot_stays_where_there_is_no_on_demand(allowed: list[str]) -> None
 # How many, and as what
 
 
-@pytest.mark.aws("AWS-188")
+@pytest.mark.aws("AWS-109", "AWS-188")
 def test_the_cheapest_sixty_are_taken_and_names_decide_between_equals() -> None:
     types = [machine(f"m{number:03}", sold("on-demand", 1 + (200 - number) // 2)) for number in range(100)]
     found = choice(*types)

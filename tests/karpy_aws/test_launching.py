@@ -240,7 +240,7 @@ def test_claims_that_want_the_same_at_the_same_time_share_a_fleet(account: Accou
 # What goes wrong, and what is learned of it
 
 
-@pytest.mark.aws("AWS-146")
+@pytest.mark.aws("AWS-146", "AWS-210")
 def test_what_a_zone_is_out_of_is_marked_though_another_had_a_machine(account: Account) -> None:
     account.fails_in(A, SOLD_OUT)
     assert account.create().labels["topology.kubernetes.io/zone"] == B

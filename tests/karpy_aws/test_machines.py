@@ -140,3 +140,12 @@ def test_provider_ids_are_taken_apart() -> None:
             InvalidObject, match=r"providerID: found .* \(accepted: aws:///us-west-2a/i-0123456789abcdef0"
         ):
             instance_id(wrong)
+
+
+def test_a_machine_of_a_pool_that_names_no_claim_is_not_marked_yet() -> None:
+    def seen(**tags: str) -> Machine:
+        return read_machine(described(Tags=[{"Key": key, "Value": value} for key, value in tags.items()]))
+
+    assert seen(**OWNED).instance().is_unmarked
+    assert not seen(**OWNED, **{"karpenter.sh/nodeclaim": "default-1"}).instance().is_unmarked
+    assert not seen(**{"karpenter.sh/provisioner-name": "default"}).instance().is_unmarked, "of Karpenter before claims"

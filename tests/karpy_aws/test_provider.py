@@ -81,6 +81,7 @@ def test_nothing_is_sold_until_ec2_has_told_all_of_it() -> None:
     assert len(setup.provider.instance_types(POOL, raw)) == 3
 
 
+@pytest.mark.aws("AWS-155")
 def test_slow_calls_ask_again_when_it_is_time_and_failures_change_nothing() -> None:
     setup = Setup.of()
     raw = setup.resolved()

@@ -179,3 +179,12 @@ def test_expressions_wait_for_the_instance_types() -> None:
         setup.provider.resolve(raw)
     setup.clock.advance(60)
     assert setup.provider.resolve(raw).ready
+
+
+@pytest.mark.aws("AWS-081")
+def test_tags_that_only_karpy_may_set_are_told() -> None:
+    setup = Setup.of()
+    found = setup.provider.resolve(node_class(tags={"karpenter.sh/nodepool": "theirs", "team": "a"}))
+    assert (found.ready, found.reason) == (False, "ValidationFailed")
+    assert "spec.tags: tag 'karpenter.sh/nodepool' is set by karpy itself" in found.message
+    assert trials(setup) == []
