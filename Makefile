@@ -28,6 +28,7 @@ bench: $(VENV)/.karpy
 
 soak: $(VENV)/.karpy
 	$(BIN)/python -m karpy.testing --seeds $(SEEDS)
+	$(BIN)/python -m karpy.testing --cloud aws --seeds $$(( $(SEEDS) < 100 ? $(SEEDS) : 100 ))
 	$(BIN)/python -m tests.soak --seeds $$(( $(SEEDS) < 25 ? $(SEEDS) : 25 ))
 
 docs: $(VENV)/.docs
