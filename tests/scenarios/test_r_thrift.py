@@ -372,6 +372,26 @@ def test_r09_a_controller_that_does_not_wait_for_replacements_is_caught() -> Non
     assert "replacements_come_first" in broken(world)
 
 
+def replaced(faults: str) -> World:
+    """The machine is replaced by a smaller one."""
+    world = world_of(karpy, app("big", replicas=6, cpu="1"), faults=faults)
+    world.run(3 * MINUTE)
+    scale(world, "big", 1)
+    world.run(10 * MINUTE)
+    return world
+
+
+def test_r09_who_waits_is_not_blamed_for_slow_calls_between_a_decision_and_its_claim() -> None:
+    undisturbed = replaced("")
+    (move,) = undisturbed.witness.facts.moves
+    made = [call for call in undisturbed.trace if call.at == move.at and call.who == move.who]
+    claim = next(number for number, call in enumerate(made) if call.verb == "create" and call.kind == kinds.NODE_CLAIM)
+    for call in made[: claim + 1]:
+        world = replaced(f"slow@{call.number}")
+        assert (len(world.witness.facts.moves), running(world)) == (1, 1)
+        assert world.check() == ()
+
+
 # R10: spot and on-demand
 
 
