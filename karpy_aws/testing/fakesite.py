@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
+
+import structlog
 
 from karpy.clock import Clock
 from karpy.cloud.instancetype import InstanceTypes
@@ -23,25 +25,21 @@ from karpy_aws.testing.cloud import FakeAWS
 from karpy_aws.testing.regions import CLUSTER, PROFILE, QUEUE, region
 from karpy_aws.testing.standin import StandIn
 
-__all__ = ["SETTINGS", "Silence", "fake_site", "provider", "sold_types"]
+__all__ = ["SETTINGS", "fake_site", "provider", "sold_types"]
 
 SETTINGS: Final = AWSSettings(cluster_name=CLUSTER, interruption_queue=QUEUE, default_instance_profile=PROFILE)
 _USUAL: Final = Timing()
 
 
-class Silence:
-    """A logger that nobody listens to."""
-
-    def bind(self, **_context: Any) -> Silence:
-        return self
-
-    def __getattr__(self, _level: str) -> Callable[..., None]:
-        return lambda *_event, **_fields: None
+def _drop(*_line: Any) -> NoReturn:
+    raise structlog.DropEvent
 
 
 def provider(apis: APIs, clock: Clock) -> CloudProvider:
-    """karpy's, on the time of a world, in which nobody could join a batch."""
-    return AWSProvider(apis, SETTINGS, clock=clock, windows=AT_ONCE, log=Silence())
+    """karpy's, on the time of a world, in which nobody could join a batch; nobody reads its log."""
+    return AWSProvider(
+        apis, SETTINGS, clock=clock, windows=AT_ONCE, log=structlog.wrap_logger(None, processors=[_drop])
+    )
 
 
 @cache
