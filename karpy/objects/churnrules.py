@@ -71,7 +71,6 @@ CHURN_ON = ChurnRules(
     no_return_s=6 * 3600.0,
     cooldown_s=3600.0,
     quarantine_s=600.0,
-    delay_after_add_s=600.0,
     spare_rollouts=True,
 )
 """The bundle that one word switches on."""
