@@ -3,13 +3,14 @@
 Pictures share what did not change between them, so most of it is compared by being the very same object. Nodes, claims and pods are
 looked at more closely: they are written to all the time without saying anything new.
 
-What only says who may be disturbed now is no difference. Whose nodes may go is asked in each pass; it has no say in what becomes of
-their pods if they do.
+What only says who may be disturbed now is a difference for who may go, and so for whether there is anything to look for. It is none
+for what becomes of pods if their nodes go.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import attrs
 import msgspec
@@ -20,7 +21,9 @@ from karpy.objects.pod import Pod
 from karpy.state.nodeview import NodeView
 from karpy.state.snapshot import Snapshot, Storage
 
-__all__ = ["say_the_same", "sell_the_same"]
+__all__ = ["place_the_same", "say_the_same", "sell_the_same"]
+
+T = TypeVar("T")
 
 _LOOKED_AT_CLOSELY = ("version", "now", "nodes", "budgets")
 _COMPARED = tuple(field.name for field in attrs.fields(Snapshot) if field.name not in _LOOKED_AT_CLOSELY)
@@ -37,15 +40,32 @@ def sell_the_same(one: Catalog, other: Catalog) -> bool:
 
 
 def say_the_same(one: Snapshot, other: Snapshot) -> bool:
-    """Whether nothing in the cluster is different but versions of objects, nominations, who may be disturbed, and the time.
+    """Whether nothing in the cluster is different but versions of objects, nominations, and the time."""
+    return _is_same(one.budgets, other.budgets) and _are_alike(one, other, _as_it_is, _as_it_is)
+
+
+def place_the_same(one: Snapshot, other: Snapshot) -> bool:
+    """The same apart from who may be disturbed.
 
     Pods of nodes that are leaving want a place once they may be evicted: who does is for the caller to compare."""
+    return _are_alike(one, other, _calm, _placed)
+
+
+def _are_alike(
+    one: Snapshot,
+    other: Snapshot,
+    claim: Callable[[NodeClaim], NodeClaim],
+    pod: Callable[[Pod], Pod],
+) -> bool:
+    """As far as is seen of each claim and each pod."""
     if not all(_is_same(getattr(one, name), getattr(other, name)) for name in _COMPARED):
         return False
     if one.nodes is other.nodes:
         return True
     pairs = zip(one.nodes, other.nodes, strict=False)
-    return len(one.nodes) == len(other.nodes) and all(was is now or _is_alike(was, now) for was, now in pairs)
+    return len(one.nodes) == len(other.nodes) and all(
+        was is now or _is_alike(was, now, claim, pod) for was, now in pairs
+    )
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -56,24 +76,25 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _is_alike(one: NodeView, other: NodeView) -> bool:
+def _is_alike(
+    one: NodeView, other: NodeView, claim: Callable[[NodeClaim], NodeClaim], pod: Callable[[Pod], Pod]
+) -> bool:
     if one.marked_for_deletion != other.marked_for_deletion or len(one.pods) != len(other.pods):
         return False
-    if not _is_alike_object(one.node, other.node):
-        return False
-    if one.claim is not other.claim and not _is_alike_object(_calm(one.claim), _calm(other.claim)):
-        return False
-    return all(
-        was is now or _is_alike_object(_placed(was), _placed(now))
-        for was, now in zip(one.pods, other.pods, strict=True)
+    return (
+        _is_alike_object(one.node, other.node, _as_it_is)
+        and _is_alike_object(one.claim, other.claim, claim)
+        and all(_is_alike_object(was, now, pod) for was, now in zip(one.pods, other.pods, strict=True))
     )
 
 
-def _calm(claim: NodeClaim | None) -> NodeClaim | None:
+def _as_it_is(seen: T) -> T:
+    return seen
+
+
+def _calm(claim: NodeClaim) -> NodeClaim:
     """Without what says since when pods have neither come nor gone. Nobody is moved to a node before it has been left alone for a
     while; those nodes are known apart from this."""
-    if claim is None:
-        return None
     conditions = tuple(each for each in claim.conditions if each.type != CONSOLIDATABLE)
     return attrs.evolve(claim, conditions=conditions, last_pod_event=None)
 
@@ -83,12 +104,13 @@ def _placed(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=()))
 
 
-def _is_alike_object(one: Any, other: Any) -> bool:
+def _is_alike_object(one: Any, other: Any, seen: Callable[[Any], Any]) -> bool:
     """The same but for its version."""
     if one is other:
         return True
     if one is None or other is None:
         return False
-    metadata = msgspec.structs.replace(other.metadata, resource_version=one.metadata.resource_version)
-    evolve = attrs.evolve if attrs.has(type(other)) else msgspec.structs.replace
-    return bool(evolve(other, metadata=metadata) == one)
+    was, now = seen(one), seen(other)
+    metadata = msgspec.structs.replace(now.metadata, resource_version=was.metadata.resource_version)
+    evolve = attrs.evolve if attrs.has(type(now)) else msgspec.structs.replace
+    return bool(evolve(now, metadata=metadata) == was)

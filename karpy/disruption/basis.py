@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import attrs
 
 from karpy.cloud.instancetype import Catalog
-from karpy.disruption.alike import say_the_same, sell_the_same
+from karpy.disruption.alike import place_the_same, sell_the_same
 from karpy.disruption.command import Command
 from karpy.disruption.verdicts import Verdict
 from karpy.scheduling.whatif import WhatIfs
@@ -40,7 +40,7 @@ class Basis:
             self.shut == other.shut
             and self.settings == other.settings
             and sell_the_same(self.catalog, other.catalog)
-            and say_the_same(self.snapshot, other.snapshot)
+            and place_the_same(self.snapshot, other.snapshot)
             and _wait_alike(self.snapshot, other.snapshot)
         )
 
