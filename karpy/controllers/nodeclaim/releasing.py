@@ -68,21 +68,28 @@ class Releasing:
     def _nodes(self, claim: NodeClaim) -> tuple[ObjectMeta, ...]:
         """The nodes that have to go first. One that never became ours carries no pods that have to be moved.
 
-        What was heard may be a little old: before the machine is ended, the API server is asked for the node by its name.
+        What was heard may be a little old: before the machine is ended, the API server is asked for the node by its name. It also
+        knows whether a node was opened that the claim does not know of, because karpy stopped in between.
         """
-        if not claim.is_registered:
-            return ()
         nodes = tuple(node.metadata for node in self._shared.state.nodes_of(claim))
+        if not claim.is_registered:
+            asked = (self._its_own(claim, node.name) for node in nodes)
+            return tuple(node for node in asked if node is not None and labels.REGISTERED in (node.labels or {}))
         if nodes or not claim.node_name or claim.is_true(INSTANCE_TERMINATING):
             return nodes
+        found = self._its_own(claim, claim.node_name)
+        return (found,) if found is not None else ()
+
+    def _its_own(self, claim: NodeClaim, name: str) -> ObjectMeta | None:
+        """The node of this name as the API server knows it, if it is the claim's."""
         try:
-            raw = self._shared.kube.get(NODE, claim.node_name)
+            raw = self._shared.kube.get(NODE, name)
         except KubeError as error:
             if not error.not_found:
                 raise
-            return ()
+            return None
         is_its_own = raw.get("spec", {}).get("providerID") == claim.provider_id
-        return (decode(raw["metadata"], ObjectMeta),) if is_its_own else ()
+        return decode(raw["metadata"], ObjectMeta) if is_its_own else None
 
     def _delete_node(self, node: ObjectMeta) -> None:
         if node.is_deleting:

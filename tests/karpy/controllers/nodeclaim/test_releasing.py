@@ -73,6 +73,33 @@ def test_a_claim_whose_node_was_never_ours_leaves_the_node_alone() -> None:
     assert not {"one", "two"} & set(deleted)
 
 
+def test_a_node_that_was_opened_is_drained_though_its_claim_does_not_know_of_it() -> None:
+    """karpy stopped between the two writes of a registration."""
+    stage = Stage()
+    name = stage.grown(apps("a", 1))
+    (claim,), (node,) = stage.claims, stage.nodes
+    unregistered = [each for each in claim["status"]["conditions"] if each["type"] not in ("Registered", "Initialized")]
+    stage.api.delete(kinds.NODE_CLAIM, name)
+    status = {"conditions": unregistered, "nodeName": None}
+    stage.api.patch(kinds.NODE_CLAIM, name, {"status": status}, subresource="status")
+    done: list[str] = []
+
+    def note(what: str) -> Callable[..., Any]:
+        def noted(real: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+            done.append(what)
+            return real(*arguments, **more)
+
+        return noted
+
+    stage.kube.through("evict", note("evict"))
+    intercept(stage.cloud, "delete", note("end"))
+    stage.run(300)
+    assert done[:2] == ["evict", "end"]
+    assert node["metadata"]["name"] not in stage.names(kinds.NODE)
+    assert name not in stage.names(kinds.NODE_CLAIM)
+    assert stage.running("a") == 1
+
+
 @pytest.mark.core("CORE-670")
 def test_a_claim_that_was_never_launched_is_just_let_go() -> None:
     stage = Stage()
