@@ -21,7 +21,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.karpy
 	BENCH_JSON="$(BENCH_JSON)" $(BIN)/python tests/benchmarks
