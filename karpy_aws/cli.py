@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from karpy.errors import InvalidObject, shown
-from karpy_aws.iampolicy import GENERATIONS, PolicyScope, partition_of, policies
+from karpy_aws.iampolicy import ANY, GENERATIONS, PolicyScope, partition_of, policies
 
 __all__ = ["app"]
 
@@ -31,12 +31,17 @@ def aws() -> None:
 def iam_policy(
     cluster: Annotated[str, typer.Option(metavar="NAME", help="The EKS cluster.")],
     region: Annotated[
-        str, typer.Option(metavar="REGION", envvar=["AWS_REGION", "AWS_DEFAULT_REGION"], help="Where the cluster is.")
-    ] = "",
+        str,
+        typer.Option(
+            metavar="REGION",
+            envvar=["AWS_REGION", "AWS_DEFAULT_REGION"],
+            help="Where the cluster is; without it, anywhere.",
+        ),
+    ] = ANY,
     generation: Annotated[
         str, typer.Option(metavar="VERSION", help=f"Of the node classes: {', '.join(GENERATIONS)}.")
     ] = "v1",
-    account: Annotated[str, typer.Option(metavar="ID", help="The account; without it, any.")] = "*",
+    account: Annotated[str, typer.Option(metavar="ID", help="The account; without it, any.")] = ANY,
     node_role: Annotated[
         str, typer.Option(metavar="NAME", help="The role of nodes; without it, KarpenterNodeRole- and the cluster.")
     ] = "",

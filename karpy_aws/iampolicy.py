@@ -24,6 +24,8 @@ GENERATIONS: Final = ("v1", "v1beta1", "v1alpha1", "v1alpha5")
 _SCOPED: Final = frozenset({"v1", "v1beta1"})
 
 Document = dict[str, Any]
+ANY: Final = "*"
+"""Instead of a region or an account: whichever it is."""
 _REGION_TAG: Final = "topology.kubernetes.io/region"
 _READS: Final = (
     *("CapacityReservations", "Images", "Instances", "InstanceStatus", "InstanceTypeOfferings", "InstanceTypes"),
@@ -97,7 +99,7 @@ def policies(scope: PolicyScope, generation: str = "v1") -> dict[str, Document]:
 
 _FORMS: Final[Mapping[str, tuple[str, str]]] = {
     "cluster": (r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", "letters, digits, - and _, at most 100"),
-    "region": (r"[a-z]+(-[a-z]+)+-[0-9]+", "a region such as us-west-2"),
+    "region": (r"[a-z]+(-[a-z]+)+-[0-9]+|\*", "a region such as us-west-2"),
     "account": (r"[0-9]{12}|\*", "twelve digits"),
     "node_role": (r"(([\w+=,.@-]+/)*[\w+=,.@-]{1,64})?", "a role's name, with its path if it has one"),
     "queue": (r"([A-Za-z0-9_-]{1,80})?", "letters, digits, - and _, at most 80"),
@@ -233,7 +235,7 @@ def _iam(scope: PolicyScope) -> tuple[Document, ...]:
 
     def tagged(where: str, *, named: bool) -> dict[str, str]:
         tags = {scope.owned: "owned", _REGION_TAG: scope.region} | ({CLUSTER_NAME_TAG: scope.cluster} if named else {})
-        return {f"aws:{where}/{key}": value for key, value in tags.items()}
+        return {f"aws:{where}/{key}": value for key, value in tags.items() if value != ANY}
 
     has_class, asks_class = ({f"aws:{where}/{labels.NODE_CLASS}": "*"} for where in ("ResourceTag", "RequestTag"))
     return (
@@ -264,8 +266,9 @@ def _iam(scope: PolicyScope) -> tuple[Document, ...]:
 
 def _discovery(scope: PolicyScope) -> tuple[Document, ...]:
     reads = [f"ec2:Describe{name}" for name in _READS]
+    where = {} if scope.region == ANY else {"StringEquals": {"aws:RequestedRegion": scope.region}}
     return (
-        _allow("AllowRegionalReadActions", reads, "*", StringEquals={"aws:RequestedRegion": scope.region}),
+        _allow("AllowRegionalReadActions", reads, "*", **where),
         _allow("AllowSSMReadActions", "ssm:GetParameter", scope.arn("ssm", "parameter/aws/service/*", account="")),
         _allow("AllowPricingReadActions", "pricing:GetProducts", "*"),
         _allow("AllowUnscopedInstanceProfileListAction", "iam:ListInstanceProfiles", "*"),

@@ -54,6 +54,18 @@ def test_the_region_may_come_from_the_environment(
     assert statement["Resource"] == ["arn:aws-cn:eks:cn-north-1:*:cluster/mine"]
 
 
+def test_without_a_region_they_hold_in_any(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(variable, raising=False)
+    assert run(["aws", "iam-policy", "--cluster", "mine"]) == 0
+    documents = json.loads(capsys.readouterr().out)
+    (statement,) = documents["EKSIntegrationPolicy"]["Statement"]
+    assert statement["Resource"] == ["arn:aws:eks:*:*:cluster/mine"]
+    conditions = [part.get("Condition", {}) for each in documents.values() for part in each["Statement"]]
+    exact = [value for condition in conditions for value in condition.get("StringEquals", {}).values()]
+    assert "*" not in exact, "which IAM would take for the region's name"
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
